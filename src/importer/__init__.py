@@ -2,6 +2,6 @@
 
     scan or event -> note -> read -> one transaction -> report -> move -> check again
 
-The recipe is `importer.batch`; what runs it is `importer.service`. Outcomes are next to the inbox,
-and nothing that people dropped is ever deleted or overwritten.
+The steps are in `importer.batch`; `importer.service` runs them. The outcome folders are next to the
+inbox, and no dropped file is ever deleted or overwritten.
 """

@@ -1,14 +1,14 @@
 """The path of files from the inbox to their final place, in batches.
 
-    note       what the batch's files are called and whose they are: the slot's note
-    read       where they are; a complete, valid resume immediately, anything else once unchanged,
-               nothing that somebody has open for writing (pitfalls I3, I4)
+    note       write the names and accounts of the batch's files into the slot's note
+    read       the files stay in place; a complete, valid resume immediately, anything else once
+               unchanged, nothing that a process has open for writing (pitfalls I3, I4)
     commit     one transaction: resumes, digests, items, outcomes (I1)
-    file away  write the report, move the file, and see that it still is what was read
+    file away  write the report, move the file, and check that it still is what was read
 
 A process may be killed anywhere: before the commit the file is a new one, after it the ledger
-says where it belongs (`importer.recovery`). What is committed and cannot be brought to its end is
-continued later, and not picked up again.
+says where it belongs (`importer.recovery`). A committed file that cannot be filed is retried
+later, and not imported again.
 """
 
 import contextlib
@@ -42,17 +42,17 @@ from resumes.watched_folder import shown_root
 from resumes.watched_names import find_extension
 
 UNKNOWN_WRITER_SETTLE_S = 1.0
-"""How long a file must be quiet for which the system cannot say whether it has a writer."""
+"""How long a file must be unchanged if the system cannot say whether it has a writer."""
 
 MAX_SETTLE_TIMES = 12
 MIN_OPEN_S = 60.0
 """A file that stays open for writing, or cannot be read, is checked anyway once it has been
-quiet for twelve settling times, and at least this long while it is open."""
+unchanged for twelve settling times, and for at least this long while it is open."""
 
 
 def _quiet_s(claim: Claim, signature: Signature, known: Known | None) -> float:
-    """Return for how long a file has kept this signature, as far as is known."""
-    if claim.is_return:  # it was quiet before
+    """Return for how many seconds a file is known to have had this signature."""
+    if claim.is_return:  # it settled before its first import
         return math.inf
     return known.for_s if known is not None and known.signature == signature else 0.0
 
@@ -66,10 +66,10 @@ class QuotaBacklog:
 
 
 NOT_OF_THE_FILE = OF_THE_PROCESS | {errno.ENOENT}
-"""Errors of opening that say nothing of a file that is there."""
+"""Errors of opening that say nothing about an existing file."""
 
 MAX_ATTEMPTS = 3
-"""A file that ended its reader each time is not read for a third time alone (pitfalls I10)."""
+"""A file that killed the process twice when it was read alone is not read again (pitfalls I10)."""
 
 RETRY_INTERVALS_S = {
     FileState.WRITTEN_TO: 1.0,
@@ -92,7 +92,7 @@ OUTCOME_PHRASES = {
 
 
 class Candidate(NamedTuple):
-    """A file to import. `is_alone`: it may have ended a process."""
+    """A file to import. `is_alone`: it may have killed a process, so it is read by itself."""
 
     claim: Claim
     known: Known | None = None
@@ -105,16 +105,16 @@ class FailureReason(StrEnum):
     GONE = "gone"
     SETTLING = "settling"
     OPEN = "open"
-    """Somebody has it open for writing."""
+    """Another process has it open for writing."""
     REPORT = "report"
     STUCK = "stuck"
-    """It concerns this file or its folder."""
+    """The error concerns this file or its folder."""
     TROUBLE = "trouble"
-    """It concerns every file."""
+    """The error concerns every file."""
 
 
 class NotImported(NamedTuple):
-    """A file that is where it was, and was not imported. `error` is the system's."""
+    """A file that was not imported or moved. `error` is the system's."""
 
     claim: Claim
     why: FailureReason
@@ -123,26 +123,26 @@ class NotImported(NamedTuple):
 
 
 class PendingFiling(NamedTuple):
-    """A file whose outcome is in the ledger, and that is not where it belongs yet."""
+    """A file whose outcome is in the ledger, and that still has to be filed."""
 
     work: ReadFile
     conclusion: Conclusion
     target: str = ""
-    """Where it was moved to, if it was."""
+    """Where it was moved to; empty if it was not."""
     tries: int = 0
     """How many attempts to move it have failed."""
     due: float = -math.inf
-    """When it is tried again, on the monotonic clock."""
+    """When the next attempt is due, on the monotonic clock."""
     is_stuck: bool = False
-    """Whether it is still in its place for a reason that concerns all files."""
+    """Whether it could not be moved for a reason that concerns all files."""
     is_awaited: bool = False
-    """Whether it is where it belongs, and only waits for whoever writes to it."""
+    """Whether it was moved, and only waits for the process that writes to it."""
     is_kept: bool = False
-    """Whether it stays where it is, and was reported."""
+    """Whether it stays in the inbox, and was reported."""
 
 
 def _is_read_whole(claim: Claim) -> bool:
-    """Return whether the file is read here; those of other names hold several resumes."""
+    """Return whether the name says that the file is read whole; other names are those of bundles."""
     return find_extension(claim.name) == ".json"
 
 
@@ -151,9 +151,9 @@ def inspect(
 ) -> ReadFile | NotImported:
     """Return what the open file is, or why it is not judged yet. Raises OSError.
 
-    A whole valid resume is its own end marker and is judged at once. Everything else may still be
-    written to, and is judged only after it was quiet for the settling time (pitfalls I3). A report
-    of ours that somebody put back is not judged at all (I13).
+    A valid resume is complete, and is judged immediately. Anything else may be incomplete, and is
+    judged only after it was unchanged for the settling time (pitfalls I3). A report of ours that
+    was put back into the inbox is not judged at all (I13).
     """
     verdict: Resume | Refusal | None = None
     digest = None
@@ -171,7 +171,7 @@ def inspect(
             if not claim.is_return and parse_report(body):
                 return NotImported(claim, FailureReason.REPORT, signature)
             is_ready = is_ready and _quiet_s(claim, signature, known) >= options.settle_s
-            if is_ready and json_texts.is_several(body):
+            if is_ready and json_texts.is_json_bundle(body):
                 verdict = None
         if verdict is not None:
             digest, head = files.digest(body), body[: files.HEAD_BYTES]
@@ -201,7 +201,7 @@ class BatchImporter:
         self._shown_root = shown_root(self._root)
         self._options = options
         self.queues: dict[str, QuotaBacklog] = {}
-        """By account id, what its new files queue behind (pitfalls I7)."""
+        """By account id, the held files that new ones queue behind (pitfalls I7)."""
         self._on_filed = on_filed
         self._remark = remark
         self._observe = observe
@@ -209,37 +209,35 @@ class BatchImporter:
         self._folders = Folders(self._root)
         self.filer = Filer(root, self._folders, options, store.clock, observe)
         self._ready: deque[ReadFile] = deque()
-        self._several: deque[ReadFile] = deque()
-        """Files of several resumes, to be unpacked (`importer.slices`)."""
+        self._bundles: deque[ReadFile] = deque()
+        """The bundles to unpack (`importer.slices`)."""
         self._unfiled: dict[str, PendingFiling] = {}
-        """Files that are imported, and lie where they lay or are still written to, by claim."""
+        """By claim id, imported files that are not moved yet, or still written to."""
         self._ended: list[str] = []
         self._went_back: list[Claim] = []
 
     @property
     def is_stuck(self) -> bool:
-        """Whether something could not be filed: nothing new is taken while that is so (I11)."""
-        return any(one.is_stuck for one in self._unfiled.values())
+        """Whether a file could not be filed; nothing new is taken until then (I11)."""
+        return any(pending.is_stuck for pending in self._unfiled.values())
 
     @property
     def under_way(self) -> int:
-        """How many files were read and are not where they belong."""
-        return len(self._ready) + len(self._several) + len(self._unfiled)
+        """How many files were read and are not filed."""
+        return len(self._ready) + len(self._bundles) + len(self._unfiled)
 
     @property
     def can_go_on(self) -> bool:
-        """Whether work on files can continue immediately: those of several resumes, and those that the
-        store did not take."""
-        return bool(self._ready or self._several)
+        """Whether work can continue immediately: on bundles, or on files that the store did not take."""
+        return bool(self._ready or self._bundles)
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when to look again at files that lie where they belong and are still written to,
-        and their names."""
-        return [(one.due, one.work.claim.name) for one in self._unfiled.values() if one.is_awaited]
+        """Return when to check the filed files that are still written to, and their names."""
+        return [(end.due, end.work.claim.name) for end in self._unfiled.values() if end.is_awaited]
 
     def take_ends(self) -> tuple[tuple[str, ...], tuple[Claim, ...]]:
-        """Return the ids of the files that came to their end since this was last asked, and the
-        claims of those that went back to where they were."""
+        """Return the claim ids of the files that were finished since the last call, and the claims
+        of those that were moved back."""
         ends = tuple(self._ended), tuple(self._went_back)
         self._ended.clear()
         self._went_back.clear()
@@ -250,38 +248,38 @@ class BatchImporter:
     def read(self, candidates: Sequence[Candidate]) -> list[NotImported]:
         """Read the files that are ready, for the next `commit`; return the others."""
         try:
-            self._slot.note(one.claim for one in candidates)
+            self._slot.note(candidate.claim for candidate in candidates)
         except OSError as error:
             return [
-                NotImported(one.claim, FailureReason.TROUBLE, None, error) for one in candidates
+                NotImported(file.claim, FailureReason.TROUBLE, None, error) for file in candidates
             ]
         self._observe(Step.NOTED)
         left: list[NotImported] = []
         read: list[ReadFile] = []
-        for one in candidates:
-            answer = self._read(one)
+        for candidate in candidates:
+            answer = self._read(candidate)
             if isinstance(answer, ReadFile):
                 read.append(answer)
             else:
                 left.append(answer)
         if left:
-            self._slot.end(one.claim.id for one in left)
-        self._slot.note_read((one.claim.id, one.signature, one.digest) for one in read)
+            self._slot.end(file.claim.id for file in left)
+        self._slot.note_read((work.claim.id, work.signature, work.digest) for work in read)
         self._observe(Step.READ)
         for work in read:
-            (self._ready if work.verdict is not None else self._several).append(work)
+            (self._ready if work.verdict is not None else self._bundles).append(work)
         return left
 
-    def _read(self, one: Candidate) -> ReadFile | NotImported:
-        claim = one.claim
+    def _read(self, candidate: Candidate) -> ReadFile | NotImported:
+        claim = candidate.claim
         try:
             if is_last_attempt(claim) and _is_read_whole(claim):
                 signature = files.signature_of(os.lstat(claim.path(self._root)))
                 return ReadFile(claim, signature, outcomes.CRASHED, head=self._read_head(claim))
-            if not one.is_alone:
-                return self._read_open(one)
+            if not candidate.is_alone:
+                return self._read_open(candidate)
             self._slot.begin_alone(claim)
-            answer = self._read_open(one)
+            answer = self._read_open(candidate)
             self._slot.end_alone(claim.id)
             return answer
         except FileNotFoundError:
@@ -290,8 +288,8 @@ class BatchImporter:
             why = FailureReason.STUCK if error.errno in OF_THE_FILE else FailureReason.TROUBLE
             return NotImported(claim, why, self._signature(claim), error)
 
-    def _read_open(self, one: Candidate) -> ReadFile | NotImported:
-        claim = one.claim
+    def _read_open(self, candidate: Candidate) -> ReadFile | NotImported:
+        claim = candidate.claim
         try:
             self._folders.open(claim.folder(self._root))
         except OSError as error:
@@ -303,10 +301,10 @@ class BatchImporter:
         except OSError as error:
             if error.errno in NOT_OF_THE_FILE:
                 raise
-            return self._unreadable(one, error)
+            return self._unreadable(candidate, error)
         is_kept = False
         try:
-            answer = self._judge(one, descriptor)
+            answer = self._judge(candidate, descriptor)
             is_kept = isinstance(answer, ReadFile) and answer.descriptor is not None
             return answer
         finally:
@@ -319,41 +317,41 @@ class BatchImporter:
         return files.open_file(claim.base, dir_fd=folder)
 
     def _read_head(self, claim: Claim) -> bytes:
-        """Return the file's first 64 KiB; nothing when it cannot be read."""
+        """Return the file's first 64 KiB; empty if it cannot be read."""
         with contextlib.suppress(OSError), os.fdopen(self._open_file(claim), "rb") as file:
             return file.read(files.HEAD_BYTES)
         return b""
 
-    def _judge(self, one: Candidate, descriptor: int) -> ReadFile | NotImported:
-        claim = one.claim
+    def _judge(self, candidate: Candidate, descriptor: int) -> ReadFile | NotImported:
+        claim = candidate.claim
         try:
-            found = inspect(claim, descriptor, one.known, self._options)
+            found = inspect(claim, descriptor, candidate.known, self._options)
         except OSError as error:  # a bad sector, say: a problem of this file alone
             return NotImported(claim, FailureReason.STUCK, self._signature(claim), error)
         if isinstance(found, NotImported):
             return found
-        # Nothing is judged that somebody may still write to (pitfalls I4).
+        # A file that a process may still write to is not judged (pitfalls I4).
         writer = files.find_writer(descriptor)
         if writer is not False:
             needed_s = min(UNKNOWN_WRITER_SETTLE_S, self._options.settle_s)
             if writer:
                 needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
-            if _quiet_s(claim, found.signature, one.known) < needed_s:
+            if _quiet_s(claim, found.signature, candidate.known) < needed_s:
                 return NotImported(claim, FailureReason.OPEN, found.signature)
         kept = None if found.verdict is None else descriptor
         return found._replace(descriptor=kept, is_open=bool(writer))
 
-    def _unreadable(self, one: Candidate, error: OSError) -> ReadFile | NotImported:
-        """Return what becomes of a file that cannot be opened: somebody may still change that."""
-        claim = one.claim
+    def _unreadable(self, candidate: Candidate, error: OSError) -> ReadFile | NotImported:
+        """Return what to do with a file that cannot be opened: it settles first, as its mode may change."""
+        claim = candidate.claim
         signature = files.signature_of(os.lstat(claim.path(self._root)))
         needed_s = MAX_SETTLE_TIMES * self._options.settle_s
-        if _quiet_s(claim, signature, one.known) < needed_s:
+        if _quiet_s(claim, signature, candidate.known) < needed_s:
             return NotImported(claim, FailureReason.SETTLING, signature)
         return ReadFile(claim, signature, outcomes.unreadable(error))
 
     def _signature(self, claim: Claim) -> Signature | None:
-        """Return the file's signature; None when it is gone, or cannot be seen."""
+        """Return the file's signature; None if it is gone or its folder cannot be searched."""
         with contextlib.suppress(OSError):
             return files.find_signature(claim.path(self._root))
         return None
@@ -361,20 +359,20 @@ class BatchImporter:
     # Commit
 
     def commit(self) -> None:
-        """Put what was read into the store and the ledger for good, and file it away.
+        """Commit what was read to the store and the ledger, and file it away.
 
-        Raises StoreError, and what it is about waits then.
+        Raises StoreError; the files wait for the next call then.
         """
         while works := self._next_batch():
             ends = self._commit(works)
             ended = [PendingFiling(work, end) for work, end in zip(works, ends, strict=True)]
-            left = self.find_unowned(one.work for one in ended if _is_deleted(one.conclusion))
+            left = self.find_unowned(file.work for file in ended if _is_deleted(file.conclusion))
             for _ in works:
                 self._ready.popleft()
             self._observe(Step.COMMITTED)
             self.end(left)
             left_ids = {work.claim.id for work in left}
-            self.file_away(one for one in ended if one.work.claim.id not in left_ids)
+            self.file_away(file for file in ended if file.work.claim.id not in left_ids)
         if not self._ready:
             self._folders.close()
 
@@ -420,7 +418,7 @@ class BatchImporter:
             failed = outcomes.verdict_of(outcomes.failed(verdict))
             return Creation(claim.account_id, (), now_us, row, failed)
         message = self.find_queue(claim)
-        # What is there already needs no place.
+        # Stored content takes no quota.
         if message is not None and not (
             work.digest and import_ledger.find_stored(self._store, claim.account_id, work.digest)
         ):
@@ -432,7 +430,7 @@ class BatchImporter:
         return Creation(claim.account_id, (NewResume(verdict, digest=work.digest),), now_us, row)
 
     def row(self, work: ReadFile, items: str | None = None) -> import_ledger.ClaimedFile:
-        """Return the file as the ledger knows it."""
+        """Return the file's row in the ledger."""
         claim = work.claim
         return import_ledger.ClaimedFile(
             claim_id=claim.id,
@@ -459,15 +457,12 @@ class BatchImporter:
         except Exception as error:
             if is_store_failure(error):
                 raise
-            # The report still says it; one file must not stop the others.
+            # The report has the outcome; one file must not stop the others.
             outcomes.log_exception("No ledger row for claim %s", work.claim.id)
 
     def find_unowned(self, works: Iterable[ReadFile]) -> list[ReadFile]:
-        """Return those of the files whose accounts the store does not know, not even as deleted: they
-        stay where they are. Raises StoreError.
-
-        A server's database may have been restored under this importer.
-        """
+        """Return the files whose accounts the store does not know, not even as deleted; they stay in
+        the inbox, because the store may have been restored from an older backup. Raises StoreError."""
         works = [*works]
         account_ids = {work.claim.account_id for work in works}
         deleted = accounts.find_deleted(self._store, account_ids) if works else account_ids
@@ -476,30 +471,30 @@ class BatchImporter:
     # File away
 
     def file_away(self, ended: Iterable[PendingFiling]) -> None:
-        """Put files away whose outcome is in the ledger, as far as that is possible now."""
+        """File those files whose outcome is in the ledger, as far as that is possible now."""
         ended = [*ended]
         self.adopt(ended)
-        for one in ended:
-            self._note_queue(one.work.claim, one.conclusion)
+        for file in ended:
+            self._note_queue(file.work.claim, file.conclusion)
         self._file(ended)
 
     def _file(self, ended: Iterable[PendingFiling]) -> None:
-        """File each, and forget those that came to their end; after an error all are tried again."""
-        over = [one.work for one in ended if self._is_filed(one)]
+        """File each, and forget those that are finished; after an error all are tried again."""
+        over = [file.work for file in ended if self._is_filed(file)]
         for work in over:
             del self._unfiled[work.claim.id]
         self.end(over)
 
     def set_queues(self, queues: dict[str, QuotaBacklog]) -> None:
-        """Have new files queue behind these, and behind held files that are not in their place yet."""
+        """Make new files queue behind these, and behind held files that are not filed yet."""
         self.queues = queues
-        for one in self._unfiled.values():
-            self._note_queue(one.work.claim, one.conclusion)
+        for file in self._unfiled.values():
+            self._note_queue(file.work.claim, file.conclusion)
 
     def _note_queue(self, claim: Claim, conclusion: Conclusion) -> None:
-        """Have later files of the account queue behind this one, if it is held."""
+        """Make later files of the account queue behind this one, if it is held."""
         if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
-            # Of a file of several resumes: why, not how many of its own.
+            # A bundle's own message counts its items; the first held item's says why.
             first = conclusion.items and conclusion.items.first(FileOutcome.HELD)
             refusal = (first and first.refusal) or conclusion.refusal
             queue = self.queues.get(claim.account_id)
@@ -507,18 +502,18 @@ class BatchImporter:
                 self.queues[claim.account_id] = QuotaBacklog(claim.id, refusal.message)
 
     def find_queue(self, claim: Claim) -> str | None:
-        """Return the message for a file that comes after others of its account; None when there are none."""
+        """Return the message for a file that queues behind held ones; None if there are none."""
         queue = self.queues.get(claim.account_id)
         return None if queue is None or claim.id <= queue.first_claim_id else queue.message
 
     def go_on(self) -> None:
-        """Try again what was imported and could not be filed away, if it is time."""
+        """Retry filing the files that are due."""
         now = self._monotonic()
-        self._file([one for one in self._unfiled.values() if now >= one.due])
+        self._file([file for file in self._unfiled.values() if now >= file.due])
         self._folders.close()
 
     def _is_filed(self, ended: PendingFiling) -> bool:
-        """File it as far as that is possible now; return whether it has come to its end."""
+        """File it as far as that is possible now; return whether it is finished."""
         work, conclusion = ended.work, ended.conclusion
         claim = work.claim
         if ended.target:
@@ -582,7 +577,7 @@ class BatchImporter:
         return again_s is None
 
     def end(self, works: Sequence[ReadFile]) -> None:
-        """Take note that nothing is left to do for these files."""
+        """Mark these files as finished."""
         _close(works)
         if ids := [work.claim.id for work in works]:
             self._ended += ids
@@ -590,20 +585,20 @@ class BatchImporter:
                 self._observe(Step.ENDED)
 
     def adopt(self, ended: Iterable[PendingFiling]) -> None:
-        """Continue with files that another process imported; their claims are noted."""
-        self._unfiled.update((one.work.claim.id, one) for one in ended)
+        """Take over files that another process imported; their claims are in the slot's note."""
+        self._unfiled.update((file.work.claim.id, file) for file in ended)
 
     def drop(self) -> None:
-        """Have nothing under way any more."""
+        """Forget all work in progress, and close its files."""
         _close(self._ready)
-        _close(one.work for one in self._unfiled.values())
-        for some in (self._ready, self._several, self._unfiled):
-            some.clear()
+        _close(file.work for file in self._unfiled.values())
+        for collection in (self._ready, self._bundles, self._unfiled):
+            collection.clear()
         self._folders.close()
 
 
 def is_store_failure(error: Exception) -> bool:
-    """Return whether the store as a whole failed, so that the work has to wait until it recovers."""
+    """Return whether the whole store failed, so that the work has to wait until it recovers."""
     return isinstance(error, StoreError) and not isinstance(error, StatementRefused)
 
 
@@ -611,17 +606,17 @@ CUT_OFF = "Its import was cut off, and it is no longer in its folder. Retry it w
 
 
 def is_last_attempt(claim: Claim) -> bool:
-    """Return whether the file ended its reader so often that it is not read again."""
+    """Return whether reading the file killed so many processes that it is not read again."""
     return claim.attempt + 1 >= MAX_ATTEMPTS
 
 
 def dismiss_unfinished(store: Store, claim: Claim) -> None:
-    """Take the file off the list if it is being imported: nobody will say how that ended.
+    """Dismiss the file if the ledger says that it is being imported: no process will finish that.
 
-    One that had been put away stays on the list: its disk may be away, and is not looked through for
-    new files when it is back. Raises StoreError.
+    A filed file stays in the list: its disk may be detached, and is not scanned for new files when
+    it is back. Raises StoreError.
     """
-    with contextlib.suppress(NotFound, Conflict):  # somebody else has dismissed it
+    with contextlib.suppress(NotFound, Conflict):  # another process has dismissed it
         row = import_history.get_file(store, claim.id, account_id=claim.account_id)
         if row.is_under_way and claim.is_return:
             import_requests.refuse_request(store, claim.account_id, claim.id, CUT_OFF)
@@ -633,7 +628,7 @@ def _close(works: Iterable[ReadFile]) -> None:
     """Close the files that are open."""
     for work in works:
         if work.descriptor is not None:
-            with contextlib.suppress(OSError):  # of a disk that is gone; it is closed all the same
+            with contextlib.suppress(OSError):  # on a detached disk; it is closed nevertheless
                 os.close(work.descriptor)
 
 

@@ -1,7 +1,7 @@
 """Claims: what is known about a file from the moment its import begins.
 
-The file stays where it is, under its name, until it is filed. Its claim's id is what the
-ledger knows it by, so that whatever is begun again comes to the same end (pitfalls I1, I6).
+The file stays where it is, under its name, until it is filed. The ledger knows it by its claim's
+id, so that an import that is repeated has the same outcome (pitfalls I1, I6).
 """
 
 from collections.abc import Iterator
@@ -19,31 +19,31 @@ class Claim(NamedTuple):
     id: str
 
     account_id: str
-    """The account's internal ID, whichever account has its name now (pitfalls S14)."""
+    """The account's internal ID; another account may have its name by now (pitfalls S14)."""
 
     account: str
     """The account's name when the file was found, for people."""
 
     name: str
-    """The path below ROOT as it was dropped, escaped."""
+    """The path below ROOT that the file was dropped at, escaped."""
 
     source: str = ""
-    """The path below ROOT at which it is, exactly: text with surrogates."""
+    """Its present path below ROOT, unescaped: text with surrogates."""
 
     claimed_at_us: int = 0
 
     attempt: int = 0
-    """How often it was read alone and the process did not survive it, as far as is known."""
+    """How many processes are known to have died while they read it alone."""
 
     items: int = 0
-    """How many of its items were imported when it was last begun, of a file of several."""
+    """For a bundle, how many of its items were imported when the last attempt began."""
 
     is_return: bool = False
-    """Whether it was put away before, and is taken up again as it is."""
+    """Whether it was filed before, and is imported again from there."""
 
     @property
     def claimed_at(self) -> str:
-        """When it was found, as reports and the ledger say it."""
+        """When it was found, in the form that reports and the ledger have."""
         return timestamp(self.claimed_at_us)
 
     @property
@@ -52,25 +52,25 @@ class Claim(NamedTuple):
         return self.source.rpartition("/")[2]
 
     def folder(self, root: str) -> str:
-        """Return the folder that it is in."""
+        """Return the path of its folder."""
         below = self.source.rpartition("/")[0]
         return f"{root}/{below}" if below else root
 
     def path(self, root: str) -> str:
-        """Where it is."""
+        """Return its path."""
         return f"{root}/{self.source}"
 
 
 TAILS = 256
-"""Random ends of ids that are drawn at once."""
+"""How many random ends of ids are drawn at once."""
 
 LARGEST_SKEW_US = 7 * 24 * 3_600 * 1_000_000
 """How far the clock may have been set back since a claim was made."""
 
 
 class ClaimIds:
-    """New claim ids in the order of arrival, also within one microsecond and when a clock is
-    set back."""
+    """Creates claim ids that sort in the order of arrival, even within a microsecond and when the
+    clock is set back."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -78,7 +78,7 @@ class ClaimIds:
         self._tails: Iterator[str] = iter(())
 
     def next(self) -> str:
-        """Return a new id, after all that were made or followed."""
+        """Return a new id that sorts after all that were created or followed."""
         self._last_us = max(self._clock(), self._last_us + 1)
         tail = next(self._tails, None)
         if tail is None:
@@ -87,9 +87,9 @@ class ClaimIds:
         return identifiers.resume_id(self._last_us, tail)
 
     def follow(self, claim_id: str) -> None:
-        """New ids come after this one, unless no clock of ours can have made it.
+        """Make new ids sort after this one, unless it is too far in the future to be ours.
 
-        Anyone may put a file with any number among the held ones; followed to the end, ids would
+        A user may put a file with any number among the held ones; if all were followed, ids would
         outgrow their 16 digits.
         """
         made_us = int(claim_id[:16], 16)

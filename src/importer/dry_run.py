@@ -1,6 +1,6 @@
 """A dry run: what would happen to the files in the inbox if they were imported now.
 
-The same functions give the same verdicts, and nothing is changed: no file, no folder, no row.
+The verdicts come from the functions of the import. No file, folder or row is changed.
 """
 
 import dataclasses
@@ -38,20 +38,20 @@ from resumes.watched_names import (
 
 
 class Ignored(NamedTuple):
-    """A file that is left where it is. `name` is its path below ROOT, escaped."""
+    """A file that is not imported. `name` is its path below ROOT, escaped."""
 
     name: str
     why: SkipReason
 
 
 def find_why(path: str) -> SkipReason | None:
-    """Return why its name or kind keeps the path from being imported; None if they do not."""
+    """Return why the path's name or kind prevents its import; None if they do not."""
     name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
     if is_system_folder(name):
         return SkipReason.SYSTEM
     if is_hidden_or_temporary(name):
         return SkipReason.HIDDEN
-    # A link to a folder has no ending. Path's methods would raise in a folder that may not be entered.
+    # A link to a folder has no ending. Path's methods would raise in an unsearchable folder.
     if os.path.islink(path):  # noqa: PTH114
         return SkipReason.LINK
     if find_extension(name) is None:
@@ -60,7 +60,7 @@ def find_why(path: str) -> SkipReason | None:
 
 
 class RehearsedAccount:
-    """An account as it would be after the files so far."""
+    """An account as the files so far would leave it."""
 
     def __init__(self, store: Store, info: AccountInfo, *, holds_files: bool = False) -> None:
         self._store = store
@@ -68,11 +68,11 @@ class RehearsedAccount:
         self._digests: set[bytes] = set()
         self._free_places = math.inf if info.free_places is None else info.free_places
         self.holds_files = holds_files
-        if holds_files:  # new files queue behind them
+        if holds_files:  # new files queue behind held ones
             self._free_places = 0
 
     def conclude(self, verdict: Resume | Refusal, digest: bytes) -> Conclusion:
-        """Return the outcome that one resume would have, and count it."""
+        """Return the conclusion about one resume, and count it."""
         if isinstance(verdict, Refusal):
             return outcomes.failed(verdict)
         stored = import_ledger.find_stored(self._store, self._info.id, digest)
@@ -88,7 +88,7 @@ class RehearsedAccount:
         return Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
 
     def hold(self) -> Conclusion:
-        """Return that a file waits for a place; others queue behind it."""
+        """Return the conclusion about a held file; later files queue behind it."""
         self.holds_files = True
         return outcomes.held(QuotaReached(max_resumes=self._info.max_resumes or 0).message)
 
@@ -99,10 +99,10 @@ def rehearse(
     options: Options,
     *,
     on_file: Callable[[FileReport], None],
-    on_ignored: Callable[[Ignored], None] = lambda one: None,
+    on_ignored: Callable[[Ignored], None] = lambda ignored: None,
     remark: Remark,
 ) -> Summary:
-    """Report what would happen to each file, or why it would be left; return the counts."""
+    """Report what would happen to each file, or why it would not be imported; return the counts."""
     summary = Summary()
     options = dataclasses.replace(options, settle_s=0)
 
@@ -110,10 +110,10 @@ def rehearse(
         summary.ignored += 1
         on_ignored(Ignored(escaped(seen.name), why))
 
-    by_name = {one.name: one for one in accounts.list_accounts(store)}
+    by_name = {info.name: info for info in accounts.list_accounts(store)}
     held = {account_id for _, account_id in watched_folder.count_held(root)}
     rehearsed: dict[str, RehearsedAccount] = {}
-    several: list[tuple[Claim, RehearsedAccount]] = []
+    bundles: list[tuple[Claim, RehearsedAccount]] = []
     unlisted: set[str] = set()
 
     def tell(claim: Claim, conclusion: Conclusion) -> None:
@@ -157,11 +157,11 @@ def rehearse(
             if isinstance(conclusion, SkipReason):
                 ignore(seen, conclusion)
             elif isinstance(conclusion, ReadFile):
-                several.append((claim, account))
+                bundles.append((claim, account))
             elif conclusion is not None:
                 tell(claim, conclusion)
-    # Whatever their age: the others are imported while these settle.
-    for claim, account in several:
+    # Bundles come last whatever their age, since the others are imported while bundles settle.
+    for claim, account in bundles:
         end = _unpack(claim, claim.path(str(root)), account, options)
         if end is not None:
             tell(claim, end)
@@ -171,8 +171,8 @@ def rehearse(
 def _judge(
     claim: Claim, path: str, account: RehearsedAccount, options: Options
 ) -> Conclusion | SkipReason | ReadFile | None:
-    """Return what would become of the file, or why it would be left; its work if it is of several
-    resumes; None if it is gone, or is written to at this moment."""
+    """Return the conclusion about the file, or why it would not be imported; the read file if it is a
+    bundle; None if it is gone, or being written to."""
     try:
         with os.fdopen(files.open_file(path), "rb") as file:
             found = inspect(claim, file.fileno(), None, options)
@@ -190,8 +190,8 @@ def _judge(
 def _unpack(
     claim: Claim, path: str, account: RehearsedAccount, options: Options
 ) -> Conclusion | None:
-    """Return what would become of a file of several resumes; None if it is gone."""
-    if account.holds_files:  # it is unpacked when its turn comes
+    """Return the conclusion about a bundle; None if it is gone."""
+    if account.holds_files:  # the bundle is unpacked when its turn comes
         return account.hold()
     try:
         bundle = open_bundle(files.open_file(path), claim.name, options).bundle
@@ -202,7 +202,7 @@ def _unpack(
     if not isinstance(bundle, Bundle):
         return bundle
     while portions := bundle.next_slice():
-        for one in portions:
-            digest = files.digest(one.part.body)
-            bundle.conclude(one, account.conclude(one.verdict, digest))
+        for portion in portions:
+            digest = files.digest(portion.part.body)
+            bundle.conclude(portion, account.conclude(portion.verdict, digest))
     return bundle.sum_up()

@@ -1,6 +1,6 @@
-"""Everything that touches a file that anyone may have put there: name, read, lease, move, write.
+"""Operations on untrusted files: name, read, lease, move, write.
 
-Nothing is read through a symbolic link, nor from a pipe, socket or device, nor over the limit.
+Nothing is read through a symbolic link, from a pipe, socket or device, or beyond the limit.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ MAX_STEM_BYTES = 120
 """Leaves room in 255 bytes for a claim, an account and `.report.json`."""
 
 MAX_NAME_CHARS = 4_096
-"""Of a path that is read back; more than any file system allows."""
+"""The maximum length of a path in a report or note; more than any file system allows."""
 
 _NOT_PLAIN = re.compile(r"[^\w ._()+,@=-]")
 
 
 def escaped(name: str) -> str:
-    """Return the name as harmless text (`resumes.text`) that still says every byte of it.
+    """Return the name as harmless text (`resumes.text`) that still shows each of its bytes.
 
     `\\xNN` is a byte that is not UTF-8 or an ASCII control character, `\\uNNNN` another character
     that is not harmless, `\\\\` a backslash.
@@ -42,8 +42,8 @@ def escaped(name: str) -> str:
 
 
 def escaped_before(name: str) -> str:
-    """Return a name that was escaped once, and that anybody may have edited since."""
-    # The end says what it is; each byte of a path may have been escaped as four characters.
+    """Escape a name that was escaped once, and may have been edited since."""
+    # The end tells most; each byte of a path may have been escaped as four characters.
     return replaced(name, _byte_by_byte)[-4 * MAX_NAME_CHARS :]
 
 
@@ -57,7 +57,7 @@ def _byte_by_byte(char: str) -> str:
 
 
 def split_extension(name: str) -> tuple[str, str]:
-    """Return the stem, and the extension in lower case; that is empty if none is imported."""
+    """Return the stem, and the extension in lower case; empty if files with it are not imported."""
     extension = find_extension(name) or ""
     return name[: len(name) - len(extension)], extension
 
@@ -78,11 +78,12 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 JSON_SPACE = b" \t\r\n"
 
 HEAD_BYTES = 64 * 1024
-"""How much of a file that was not imported is kept in the ledger."""
+"""The number of bytes that the ledger keeps of a file that was not imported."""
 
 
 class Signature(NamedTuple):
-    """What changes when a file is written to or replaced, other than through a memory map."""
+    """The parts of a file's status that change when it is written to or replaced, except through a
+    memory map."""
 
     inode: int
     size_bytes: int
@@ -90,7 +91,7 @@ class Signature(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a file's signature was, and for how many seconds it has been the same."""
+    """A file's signature, and for how many seconds it has been the same."""
 
     signature: Signature
     for_s: float
@@ -102,7 +103,7 @@ def signature_of(status: os.stat_result) -> Signature:
 
 
 def find_signature(path: str | Path) -> Signature | None:
-    """Return the signature of what is there, links not followed; None when nothing does."""
+    """Return the signature of the file at the path, or of a link; None if nothing is there."""
     try:
         return signature_of(os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -110,9 +111,9 @@ def find_signature(path: str | Path) -> Signature | None:
 
 
 class Content(NamedTuple):
-    """What was read. `is_steady`: nobody was seen writing in the meantime.
+    """The bytes that were read. `is_steady`: the file's signature did not change meanwhile.
 
-    Of a file over the limit, `is_over_limit`, only the beginning is in `body`.
+    For a file over the limit, `is_over_limit`, `body` has only the beginning.
     """
 
     body: bytes
@@ -122,7 +123,7 @@ class Content(NamedTuple):
 
 
 class NotAFile(OSError):
-    """A link, pipe, socket, device or folder."""
+    """Raised for a link, pipe, socket, device or folder."""
 
 
 def open_file(path: str | Path, *, dir_fd: int | None = None) -> int:
@@ -133,7 +134,7 @@ def open_file(path: str | Path, *, dir_fd: int | None = None) -> int:
     try:
         descriptor = os.open(path, _FLAGS, dir_fd=dir_fd)
     except OSError:
-        # A link or a socket cannot be opened this way; say so in plain words.
+        # A link or a socket cannot be opened this way: raise NotAFile instead of the system's error.
         if stat.S_ISREG(os.lstat(path, dir_fd=dir_fd).st_mode):
             raise
     else:
@@ -144,7 +145,7 @@ def open_file(path: str | Path, *, dir_fd: int | None = None) -> int:
 
 
 def read_file(descriptor: int, max_bytes: int) -> Content:
-    """Read an open file that nothing was read from yet."""
+    """Read an open file from its beginning."""
     before = signature_of(os.fstat(descriptor))
     if before.size_bytes > max_bytes:
         return Content(_read(descriptor, HEAD_BYTES), before, is_over_limit=True)
@@ -176,7 +177,7 @@ def load(path: str | Path, max_bytes: int) -> Content:
 
 
 def find_body(path: str | Path, max_bytes: int) -> bytes:
-    """Return the bytes of a regular file; nothing when it cannot be read or is over the limit."""
+    """Return the bytes of a regular file; empty if it cannot be read or is over the limit."""
     with contextlib.suppress(OSError):
         content = load(path, max_bytes)
         return b"" if content.is_over_limit else content.body
@@ -184,7 +185,7 @@ def find_body(path: str | Path, max_bytes: int) -> bytes:
 
 
 def find_head(path: str | Path) -> bytes:
-    """Return the first 64 KiB of a file; nothing when it cannot be read."""
+    """Return the first 64 KiB of a file; empty if it cannot be read."""
     with contextlib.suppress(OSError):
         return load(path, HEAD_BYTES).body[:HEAD_BYTES]
     return b""
@@ -192,12 +193,12 @@ def find_head(path: str | Path) -> bytes:
 
 MAX_NAMED_FOLDERS = 3
 MAX_COUNTED = 1_000
-"""Names that are looked at in a system folder, which may be a whole copy of the share."""
+"""The maximum number of names that are counted in a system folder, which may be very large."""
 
 
 @dataclass(slots=True)
 class SystemFolders:
-    """Recycle bins, snapshots and the like that were left alone, and how many files are in them."""
+    """The system folders that were skipped (recycle bins, snapshots), and how many files they have."""
 
     counts: list[str] = field(default_factory=list)
     """Descriptions of the first folders that have files, such as `3 files in ana/#recycle`."""
@@ -235,14 +236,14 @@ def _count_files(folder: str) -> str:
 
 
 def describe(error: OSError) -> str:
-    """Return what went wrong, as the system says it."""
+    """Return the system's message for the error."""
     return error.strerror or str(error)
 
 
 def read(path: str | Path, max_bytes: int) -> bytes:
-    """Return the bytes of a file that somebody named in a command.
+    """Return the bytes of a file that is named in a command.
 
-    Raises TooLarge, and InvalidArgument for what is missing, is not a regular file or cannot be read.
+    Raises TooLarge, and InvalidArgument if it is missing, not a regular file or cannot be read.
     """
     try:
         content = load(path, max_bytes)
@@ -256,18 +257,18 @@ def read(path: str | Path, max_bytes: int) -> bytes:
 
 
 def digest(body: bytes) -> bytes:
-    """Return the SHA-256 of a JSON value: outer white space does not make another content."""
+    """Return the SHA-256 of a JSON value without outer white space."""
     return hashlib.sha256(body.strip(JSON_SPACE)).digest()
 
 
 HASHED_BYTES = 256 * 1024 * 1024
-"""A larger file is not hashed: everything else would wait for it."""
+"""A larger file is not hashed, because everything else would wait for that."""
 
 
 def find_sha256(path: str | Path, max_bytes: int = HASHED_BYTES) -> str | None:
-    """Return the SHA-256 of all of a regular file, in hexadecimal.
+    """Return the SHA-256 of a whole regular file, in hexadecimal.
 
-    None when it cannot be read, or is larger than `max_bytes` or 256 MiB.
+    None if it cannot be read, or is larger than `max_bytes` or 256 MiB.
     """
     with contextlib.suppress(OSError), open(open_file(path), "rb") as file:
         if os.fstat(file.fileno()).st_size <= min(max_bytes, HASHED_BYTES):
@@ -278,9 +279,9 @@ def find_sha256(path: str | Path, max_bytes: int = HASHED_BYTES) -> str | None:
 def find_writer(descriptor: int) -> bool | None:
     """Return whether a file that is open for reading is open for writing too (pitfalls I4).
 
-    A read lease is given only for a file that nobody has open for writing, nor mapped for it; it
-    is given back immediately. None where the system cannot say: on network file systems, and for files
-    of another user unless it runs as root.
+    The system grants a read lease only if no process has the file open or mapped for writing; the
+    lease is released immediately. None if the system cannot say: on network file systems, and for
+    files of another user unless this process runs as root.
     """
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
@@ -293,9 +294,9 @@ def find_writer(descriptor: int) -> bool | None:
 
 
 def ignore_breaks() -> None:
-    """Ignore SIGIO, which ends a process that does not expect it.
+    """Ignore SIGIO, which ends a process by default.
 
-    The system sends it when somebody opens a file for writing while we hold the lease.
+    The system sends it when a process opens a file for writing while we hold the lease.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -307,9 +308,9 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class Folders:
     """Open folders of one ROOT, by their path.
 
-    Files wait between the look and the move; nobody who may write there can lead us elsewhere
-    in the meantime by putting a link in a folder's place. In ROOT's own place, or above it, a
-    link is followed: it is put there by whoever runs the service.
+    A user who can write there may replace a folder by a link between the scan and the move; such
+    links are never followed. A link in place of ROOT or above it is followed, since only the
+    operator can put it there.
     """
 
     def __init__(self, root: str) -> None:
@@ -317,8 +318,8 @@ class Folders:
         self._open: dict[str, int] = {}
 
     def open(self, path: str) -> int:
-        """Return the folder's descriptor. Raises FileNotFoundError, too for one that a link leads
-        to, and OSError."""
+        """Return the folder's descriptor. Raises FileNotFoundError, also if a link leads to it, and
+        OSError."""
         descriptor = self._open.get(path)
         if descriptor is None:
             if not self._open:
@@ -339,11 +340,11 @@ def _open_folder(path: str) -> int:
     try:
         descriptor = os.open(path, _FOLDER_FLAGS)
         found = path
-        with contextlib.suppress(OSError):  # not every system says where it really is
+        with contextlib.suppress(OSError):  # not every system has this path
             found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
         if found != path:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        # Else its files could be imported, and not be moved away.
+        # Files of a read-only folder could be imported, but not moved away.
         if not os.access(path, os.W_OK, effective_ids=True):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     except OSError as error:
@@ -365,12 +366,10 @@ _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
 def move(source: str | Path, target: str | Path, *, source_fd: int | None = None) -> None:
-    """Move a file to where nothing is; whatever is at the target stays.
+    """Move a file without replacing the target, as a plain rename would do.
 
-    With `source_fd` the source is below that open folder. Raises FileExistsError when something is
-    at the target, FileNotFoundError when nothing is at the source (someone else moved it), and
-    OSError. A plain rename replaces silently, and does nothing, successfully, between two links of
-    one file.
+    With `source_fd` the source is below that open folder. Raises FileExistsError if the target
+    exists, FileNotFoundError if the source does not (another process moved it), and OSError.
     """
     if _renameat2 is not None:
         folder = _AT_FDCWD if source_fd is None else source_fd
@@ -380,7 +379,7 @@ def move(source: str | Path, target: str | Path, *, source_fd: int | None = None
         code = ctypes.get_errno()
         if code not in _NOT_SUPPORTED:
             raise OSError(code, os.strerror(code), str(source), None, str(target))
-    # Cut off between the two, the content has two names: a duplicate of itself, never a loss.
+    # If this is cut off between the two steps, the file has two names, but is not lost.
     os.link(source, target, src_dir_fd=source_fd, follow_symlinks=False)
     os.unlink(source, dir_fd=source_fd)
 
@@ -391,7 +390,7 @@ def is_copy(source: str | Path, target: str | Path) -> bool:
 
 
 def write_over(path: Path, content: bytes, *, temporary: Path) -> None:
-    """Have a file with this content on the disk, replacing any earlier one: all of it or none.
+    """Write the content to a file on the disk atomically, replacing an earlier file.
 
     Raises OSError.
     """

@@ -2,12 +2,12 @@
 
     ROOT/_done/YYYY-MM-DD/<account>/    ROOT/_held/<account>/    ROOT/_failed/<reason>/    ROOT/_duplicate/
 
-Most done files have no report, so it is their folder that says whose they are (docs/decisions/0011).
-What was read may have been replaced or written to in the meantime. Nobody can open a file by its old
-name once it was moved, so that is looked for then: another version goes back to where it came from,
-as a file of its own (pitfalls I4).
+Most done files have no report, so their folder says which account owns them (docs/decisions/0011).
+A file may be replaced or written to after it was read. Once it is moved, no process can open it by
+its old name, so it is compared then: another version goes back to where it came from, as a new file
+(pitfalls I4).
 
-Cut off anywhere and begun again it comes to the same end.
+Filing can be cut off at any step and repeated, with the same result.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ from resumes.watched_folder import note_filed, outcome_folder
 from resumes.watched_names import REPORT, find_extension
 
 MARKER = "resumes_import_report"
-"""A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""
+"""A report's first field, by which it is recognized if it gets into the inbox (pitfalls I13)."""
 
 VERSION = 1
 DONE_HINT = (
@@ -54,7 +54,7 @@ def compose(
     refusal, resume_id, items = conclusion.refusal, conclusion.resume_id, conclusion.items
     is_duplicate = conclusion.outcome is FileOutcome.DUPLICATE
     modified_at = None
-    # A file's time is whatever its writer set: years that no calendar holds, too.
+    # Any process may have set the file's time, even to a year that datetime cannot hold.
     with contextlib.suppress(ValueError, OverflowError, OSError):
         modified_at = timestamp(signature.mtime_ns // 1_000)
     no_refusal = {"reason": None, "message": conclusion.remark, "path": None, "byte_offset": None}
@@ -93,7 +93,7 @@ def _counts(items: Tally) -> dict[str, int]:
 
 
 def parse_report(body: bytes) -> dict[str, Any]:
-    """Return the report that the bytes are; empty when they are none of ours."""
+    """Return the report in these bytes; empty if they are not a report of ours."""
     if MARKER.encode() in body[:200]:
         with contextlib.suppress(ValueError, RecursionError):
             report = json.loads(body)
@@ -104,7 +104,7 @@ def parse_report(body: bytes) -> dict[str, Any]:
 
 
 def load_report(path: Path) -> dict[str, Any]:
-    """Return the report at the path; empty when there is none of ours."""
+    """Return the report at the path; empty if there is no report of ours."""
     return parse_report(files.find_body(path, MAX_REPORT_BYTES))
 
 
@@ -115,25 +115,25 @@ def report_path(file: str | Path) -> Path:
 
 
 ALL_RESULTS = (
-    *(Conclusion(one) for one in FileOutcome if one is not FileOutcome.FAILED),
+    *(Conclusion(outcome) for outcome in FileOutcome if outcome is not FileOutcome.FAILED),
     *(Conclusion(FileOutcome.FAILED, refusal=Refusal(reason, "")) for reason in Reason),
 )
-"""Every end that a file can come to, as far as its place depends on it."""
+"""Every conclusion about a file, as far as the folder that it is filed in depends on it."""
 
 FRESH_NS = 3_000_000_000
-"""A file that was changed so short a time before may have been changed again within the same
-tick of the file system's clock, so its bytes are compared too."""
+"""A file that was changed less than this before may have been changed again within the same tick
+of the file system's clock, so its bytes are compared too."""
 
 OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.ENAMETOOLONG, errno.EROFS})
 """Errors that concern a file or its folder alone, so that work on others can continue."""
 
 
 OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors of opening that say nothing of what is opened."""
+"""Errors of opening that say nothing about the file."""
 
 
 NO_ROOM_LEFT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Errors of a copy that concern the file that is copied: others may be smaller, or need no copy."""
+"""Errors of a copy that concern this file alone: others may be smaller, or need no copy."""
 
 NO_ROOM = "there is not enough room to copy it to another disk"
 BLOCK_BYTES = 4096
@@ -141,40 +141,40 @@ BLOCK_BYTES = 4096
 
 
 class ReadFile(NamedTuple):
-    """A file that was read. `verdict` is None for a file of several resumes."""
+    """A file that was read. `verdict` is None for a bundle."""
 
     claim: Claim
     signature: Signature
     verdict: Resume | Refusal | None = None
     digest: bytes | None = None
     descriptor: int | None = None
-    """The file, open; None for what could not be opened, and for what is unpacked."""
+    """The open file; None if it could not be opened, and for a bundle."""
     is_open: bool = False
-    """Whether it is checked although somebody has it open for writing."""
+    """Whether it is checked although another process has it open for writing."""
     head: bytes = b""
     """Its first 64 KiB, for the ledger (pitfalls I22); of a bundle, once it is unpacked."""
 
 
 class FileState(StrEnum):
-    """How it went."""
+    """What filing a file came to."""
 
     FILED = "filed"
     GONE = "gone"
-    """Somebody moved it or removed it."""
+    """It was moved away or removed."""
     CHANGED = "changed"
-    """It is where it was, or next to that, with other content than was checked."""
+    """It is where it was found, or next to that, with other content than was checked."""
     WRITTEN_TO = "written to"
-    """It is in its place, and somebody still has it open for writing."""
+    """It was filed, and a process still has it open for writing."""
     UNMOVABLE = "unmovable"
-    """It is where it was, for a reason that concerns it or its folder alone."""
+    """It was not moved, for a reason that concerns it or its folder alone."""
     KEPT = "kept"
-    """It is where it was, and too large to be copied to the disk of the outcomes."""
+    """It was not moved, because it is too large to be copied to the disk of the outcomes."""
     STUCK = "stuck"
-    """It is where it was, for a reason that concerns all files."""
+    """It was not moved, for a reason that concerns all files."""
 
 
 class FilingResult(NamedTuple):
-    """Where a file is now, and what prevents the rest."""
+    """Where a file is now, and the error that prevented more."""
 
     state: FileState
     target: str = ""
@@ -182,7 +182,7 @@ class FilingResult(NamedTuple):
 
 
 class Filer:
-    """Puts files away below one ROOT."""
+    """Files imported files below one ROOT."""
 
     def __init__(
         self, root: Path, folders: Folders, options: Options, clock: Clock, observe: Observer
@@ -200,7 +200,7 @@ class Filer:
         claim = work.claim
         try:
             if claim.is_return and claim.source in iter_places(claim, conclusion):
-                # It stays as it is, whatever it is by now: that is read when it returns again.
+                # It stays even if it was changed: the next reimport reads it again.
                 target = claim.path(self._root)
                 self._report(work, conclusion, target)
                 _list(claim, conclusion, os.path.dirname(target))  # noqa: PTH120
@@ -209,14 +209,14 @@ class Filer:
         except FileNotFoundError:
             if os.path.lexists(self._lies_at(claim)):
                 return FilingResult(FileState.STUCK, problem=os.strerror(errno.ENOENT))
-            if not claim.is_return:  # else its disk may be away
+            if not claim.is_return:  # else its disk may be detached
                 _list(claim, conclusion, f"{self._root}/{_folder(claim, conclusion)}")
             return FilingResult(FileState.GONE)
         except _NotMoved as error:
             return error.filed
         except OSError as error:
             return FilingResult(FileState.STUCK, problem=files.describe(error))
-        if is_copied:  # the copy is ours alone
+        if is_copied:  # no other process has the copy open
             return FilingResult(FileState.FILED, target)
         self._observe(Step.MOVED)
         return self.check(work, target)
@@ -224,8 +224,7 @@ class Filer:
     def check(self, work: ReadFile, target: str) -> FilingResult:
         """Leave the moved file where it is if it is what was read; else move it back.
 
-        Another version goes to where it came from: under another name if its own was given to yet
-        another file.
+        It gets another name if there is a new file at its old path.
         """
         try:
             is_as_read = _is_as_read(work, target)
@@ -236,7 +235,7 @@ class Filer:
                 self._observe(Step.MOVED_BACK)
                 return FilingResult(FileState.CHANGED)
         except FileNotFoundError:
-            pass  # somebody was quick to take it away; it was imported
+            pass  # it was taken away already; it was imported
         except OSError as error:
             return FilingResult(FileState.WRITTEN_TO, target, files.describe(error))
         return FilingResult(FileState.FILED, target)
@@ -268,12 +267,12 @@ class Filer:
             except FileNotFoundError:
                 self._made.discard(folder)
                 if was_made and os.path.lexists(self._lies_at(claim)):
-                    return self._move(work, conclusion)  # somebody has tidied the folder away
+                    return self._move(work, conclusion)  # the folder was removed as empty
                 raise
         raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 
     def _is_taken(self, claim: Claim, target: str) -> bool:
-        """Return whether there is another file at the target, or anything in its report's place."""
+        """Return whether there is another file at the target, or at its report's path."""
         if os.path.lexists(target) and not files.is_copy(self._lies_at(claim), target):
             return True
         report = report_path(target)
@@ -289,12 +288,12 @@ class Filer:
         except OSError as error:
             aside = aside_of(self._root, claim)
             to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
-            if not os.path.lexists(aside):  # else what has its name again is another file
+            if not os.path.lexists(aside):  # else its old name is that of another file
                 if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
                     raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
                 if error.errno != errno.EXDEV:
                     raise
-                # The outcomes are on another disk, perhaps a larger one; or this folder is.
+                # The outcome folders or this folder are on another disk.
                 with _in_its_folder():
                     os.stat(claim.base, dir_fd=folder, follow_symlinks=False)  # it may be gone
                 if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
@@ -307,9 +306,9 @@ class Filer:
         return True
 
     def _source_folder(self, claim: Claim) -> int:
-        """Return the folder that the file is in, open.
+        """Return a descriptor of the folder that the file is in.
 
-        Raises FileNotFoundError if the file is gone, and _NotMoved for what concerns this folder alone.
+        Raises FileNotFoundError if the file is gone, and _NotMoved for an error of this folder alone.
         """
         try:
             return self._folders.open(claim.folder(self._root))
@@ -320,7 +319,7 @@ class Filer:
             raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
 
     def _is_elsewhere(self, claim: Claim, folder: str) -> bool:
-        """Return whether the file, under its own name, is known to be on another disk than the folder."""
+        """Return whether the file at its own path is known to be on another disk than the folder."""
         with contextlib.suppress(OSError):
             return os.lstat(claim.path(self._root)).st_dev != os.stat(folder).st_dev  # noqa: PTH116
         return False
@@ -328,10 +327,10 @@ class Filer:
     def _check_copyable(self, work: ReadFile, to: str) -> None:
         """Raise _NotMoved if the file is too large to be copied into the folder.
 
-        A sparse file may be far larger than the room that it takes in the inbox.
+        A sparse file may be far larger than the space that it takes in the inbox.
         """
         disk = os.statvfs(to)
-        # The floor is meant for the disk of a store; this one may be smaller than that.
+        # The floor is meant for the store's disk; this disk may be smaller than the floor.
         floor_bytes = min(self._floor_bytes, disk.f_blocks * disk.f_frsize // 10)
         size_bytes = work.signature.size_bytes
         if size_bytes > self._max_bytes:
@@ -347,16 +346,16 @@ class Filer:
         raise _NotMoved(state, problem)
 
     def _report_kept(self, work: ReadFile, conclusion: Conclusion, folder: str) -> None:
-        """Write the report on a file that stays where it is, once."""
+        """Write the report on a file that stays in the inbox, unless there is one."""
         targets = (f"{folder}/{name}" for name in _names(work.claim, conclusion))
-        target = next((one for one in targets if not self._is_taken(work.claim, one)), None)
+        target = next((path for path in targets if not self._is_taken(work.claim, path)), None)
         if target is not None and not os.path.lexists(report_path(target)):
             self._report(work, conclusion, target)
 
     def _copy(self, work: ReadFile, aside: Path, target: Path) -> None:
-        """Copy a file to another disk that was set aside.
+        """Copy a file that was set aside to another disk.
 
-        It stays aside until its copy is whole, and is known to be of what was read.
+        It stays aside until the copy is complete and known to be of what was read.
         """
         if not files.is_copy(aside, target):
             self._check_copyable(work, str(target.parent))
@@ -391,7 +390,7 @@ class Filer:
         with contextlib.suppress(FileNotFoundError):  # the folder may be gone
             if os.lstat(work.claim.folder(self._root)).st_dev != os.lstat(target).st_dev:
                 return True
-        # One disk, seen as two (a bind mount).
+        # A bind mount: one disk that looks like two.
         try:
             with os.fdopen(files.open_file(target), "rb") as file:
                 if work.digest is None or files.find_writer(file.fileno()):
@@ -401,28 +400,28 @@ class Filer:
             return False
 
     def _lies_at(self, claim: Claim) -> str:
-        """Return where the file is that is not filed yet."""
+        """Return the path of a file that is not filed yet."""
         aside = str(aside_of(self._root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._root)
 
     def _report(self, work: ReadFile, conclusion: Conclusion, target: str) -> None:
         claim = work.claim
         lies_at = self._lies_at(claim)
-        sha256 = files.find_sha256(lies_at, self._max_bytes)  # a larger one may take no room
+        sha256 = files.find_sha256(lies_at, self._max_bytes)  # a larger file may be sparse
         if sha256 is not None and _is_as_read(work, lies_at) is False:
-            sha256 = ""  # of no content: the next return begins anew
+            sha256 = ""  # matches no content: the next reimport begins anew
         content = compose(claim, work.signature, conclusion, sha256=sha256, now_us=self._clock())
         path = report_path(target)
         files.write_over(path, content, temporary=_beside(path, claim))
         self._observe(Step.REPORT_WRITTEN)
 
     def tidy(self, claim: Claim, ends: Iterable[Conclusion] = ALL_RESULTS) -> None:
-        """Remove the reports on a claim without a file next to them: the one that it came back with, and
-        those that were written when it came to one of these ends."""
+        """Remove a claim's reports that have no file next to them: the one that it was retried with, and
+        those that one of these conclusions would have written."""
         places = [place for end in ends for place in iter_places(claim, end)]
         if claim.is_return:
             places.append(claim.source)
-        with contextlib.suppress(OSError):  # no more than a report too many
+        with contextlib.suppress(OSError):  # a report too many does no harm
             for file in (f"{self._root}/{place}" for place in places):
                 if not os.path.lexists(file):
                     path = report_path(file)
@@ -433,7 +432,7 @@ class Filer:
 
 
 def put_back(root: str, claim: Claim, lies_at: str | Path) -> None:
-    """Move the claim's file to where it was found, or next to that. Raises OSError."""
+    """Move the claim's file back to where it was found, or next to that. Raises OSError."""
     folder = claim.folder(root)
     stem, extension = split_extension(claim.base)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -445,12 +444,12 @@ def put_back(root: str, claim: Claim, lies_at: str | Path) -> None:
 
 
 def aside_of(root: str, claim: Claim) -> Path:
-    """Return where a file is set aside that is copied to another disk."""
+    """Return the path at which a file is set aside to be copied to another disk."""
     return Path(claim.path(root)).with_name(f".{claim.id}.aside")
 
 
 class _NotMoved(Exception):
-    """The file is where it was, or next to that."""
+    """Raised when the file was not filed; it is where it was found, or next to that."""
 
     def __init__(self, state: FileState, problem: str = "") -> None:
         self.filed = FilingResult(state, problem=problem)
@@ -460,8 +459,8 @@ class _NotMoved(Exception):
 def _in_its_folder(
     errors: Collection[int] | None = None, problem: str | None = None
 ) -> Iterator[None]:
-    """Have an error in the block, or one of these, concern the file's own folder alone, unless the file
-    is gone."""
+    """Turn an error of the block, or only these errors, into one of the file's own folder, unless the
+    file is gone."""
     try:
         yield
     except FileNotFoundError:
@@ -473,11 +472,11 @@ def _in_its_folder(
 
 
 def _copy_as_read(work: ReadFile, source: int, target: Path) -> None:
-    """Copy as much of an open file as was read of it to a new one, on the disk.
+    """Copy the bytes that were read of an open file to a new one, and flush it to the disk.
 
-    Blocks of zeros become holes: the file may have been made of nothing else. Of its mode only the
-    permissions are copied, as the copy is ours. Raises _NotMoved if it is another file by now, or is
-    shorter; OSError for what concerns the target.
+    Blocks of zeros become holes, since the file may be sparse. Of its mode only the permissions are
+    copied, as the copy is ours. Raises _NotMoved if it is another file by now, or is shorter;
+    OSError if the target cannot be written.
     """
     with _in_its_folder():
         status = os.fstat(source)
@@ -498,20 +497,20 @@ def _copy_as_read(work: ReadFile, source: int, target: Path) -> None:
             raise _NotMoved(FileState.UNMOVABLE, "it is being changed")
         copy.truncate(work.signature.size_bytes)
         copy.flush()
-        with contextlib.suppress(OSError, OverflowError):  # its content is what counts
+        with contextlib.suppress(OSError, OverflowError):  # the content is what counts
             os.fchmod(copy.fileno(), status.st_mode & 0o777)
             os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fsync(copy.fileno())
 
 
 def _list(claim: Claim, conclusion: Conclusion, folder: str) -> None:
-    """Note a failed file in its folder, by which it is known to be gone later."""
+    """List a failed file in its folder, so that its removal is noticed later."""
     if conclusion.outcome is FileOutcome.FAILED:
         note_filed(folder, claim.id)
 
 
 def _is_as_read(work: ReadFile, target: str | Path) -> bool | None:
-    """Return whether the file is what was read; None while somebody has it open for writing.
+    """Return whether the file is what was read; None while a process has it open for writing.
 
     Raises OSError.
     """
@@ -524,7 +523,7 @@ def _is_as_read(work: ReadFile, target: str | Path) -> bool | None:
         return _is_open_as_read(work, found, work.descriptor)
     try:
         descriptor = files.open_file(target)
-    except OSError:  # nor could it be opened when it was checked
+    except OSError:  # as when it was checked
         return found == work.signature
     try:
         return _is_open_as_read(work, found, descriptor)
@@ -543,7 +542,7 @@ def _is_open_as_read(work: ReadFile, found: Signature, descriptor: int) -> bool 
 
 
 def _beside(path: Path, claim: Claim) -> Path:
-    """Return a hidden name in the folder of a path, for what is renamed when it is whole."""
+    """Return a hidden name in the path's folder, for a file that is renamed when it is complete."""
     return path.with_name(f".{claim.id}.part")
 
 
@@ -554,25 +553,25 @@ def folder_of(conclusion: Conclusion, account: str, claimed_at: str) -> str:
 
 
 def iter_places(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
-    """Yield the paths below ROOT that such a file may be filed as, likelier ones first."""
+    """Yield the paths below ROOT that such a file may be filed as, likelier paths first."""
     folder = _folder(claim, conclusion)
     for name in _names(claim, conclusion):
         yield f"{folder}/{name}"
 
 
 def _folder(claim: Claim, conclusion: Conclusion) -> str:
-    # Notes and reports say whose a file is, and anybody may have edited them.
+    # The name comes from a note or a report, which may have been edited.
     account = claim.account if NAME.fullmatch(claim.account) else claim.account_id
     return folder_of(conclusion, account, claim.claimed_at)
 
 
 def _names(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
-    """Yield names to file under, the first that is free to be taken."""
+    """Yield the names to try for the file, in order."""
     stem = safe_stem(claim.name)
     extension = find_extension(claim.name) or ".json"
     if conclusion.outcome is FileOutcome.HELD:
-        # The arrival number leads, and the account is known by its id (pitfalls I7, S14).
-        # No file of ours but a report ends as reports do.
+        # Held files sort by claim, and name the account by its id (pitfalls I7, S14).
+        # Only a report may end as reports do.
         yield f"{claim.id}-{claim.account_id}-{stem.replace('.report', '_report')}{extension}"
         return
     yield f"{stem}-{claim.id[-8:]}{extension}"

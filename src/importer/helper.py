@@ -1,9 +1,9 @@
-"""A process that helps an importer with a backlog: how the importer sees it, and what it does.
+"""The helper process for an importer with a backlog: its handle in the importer, and its own code.
 
-It has a store and a slot of its own, and only gets the files to import. Batches come in on
-its standard input and answers go out on its standard output, pickled. It ends when its input does,
-however the importer ended. It is spawned, never forked: whoever goes on with what its slot's note
-says knows that this process is gone (pitfalls I8).
+The process has its own store and slot, and is only given the files to import. Batches come in on
+its standard input and answers go out on its standard output, pickled. It ends at the end of its
+input, however the importer ended. It is spawned, never forked: a fork would keep the slot's lock
+open, by which others know that the process is alive (pitfalls I8).
 """
 
 import contextlib
@@ -38,26 +38,26 @@ from resumes.store import Store, open_store
 logger = logging.getLogger("resumes.importer")
 
 SLOT = 1
-"""The helper's; the importer has slot 0."""
+"""The helper's slot number; the importer has slot 0."""
 
 MAX_BATCHES = 2
-"""Batches that it has at once, so that it need not wait for the next."""
+"""The maximum number of batches that the process has at once, so that it need not wait for one."""
 
 PIPE_BYTES = 1024 * 1024
-"""Room for all of them, where the system gives as much."""
+"""The size of the pipe, where the system permits it: room for all batches."""
 
 END_TIMEOUT_S = 2.0
-"""How long it may take to end before it is killed."""
+"""How long the process may take to end before it is killed."""
 
 IDLE_S = 30.0
-"""It ends after being idle for this long. After it died, none is started for this long."""
+"""The process ends after being idle for this long. After one died, none is started for this long."""
 
 SILENT_S = 60.0
-"""How long it may take for a batch."""
+"""How long the process may take for a batch before it is killed."""
 
 
 class Setup(NamedTuple):
-    """The first thing that it is told."""
+    """The first message to the process."""
 
     store_url: str
     root: Path
@@ -65,33 +65,35 @@ class Setup(NamedTuple):
     observe: Observer
 
     def __repr__(self) -> str:
-        # Without the address, which may hold a password.
+        # The store's URL may contain a password.
         return f"Setup({str(self.root)!r})"
 
 
 class Batch(NamedTuple):
-    """Files to import; and by account, what its new files queue behind."""
+    """Files to import; by account id, the held files that its new ones queue behind."""
 
     candidates: list[Candidate]
     queues: dict[str, QuotaBacklog]
 
 
 class Answer(NamedTuple):
-    """What it did since the last answer. `left` is of a batch, and None without one."""
+    """The work since the last answer. `left` has a batch's files that were not imported; None if the
+    answer is not to a batch."""
 
     left: list[NotImported] | None = None
     over: tuple[str, ...] = ()
-    """Ids of files that came to their end."""
+    """Claim ids of finished files."""
     went_back: tuple[Claim, ...] = ()
     reports: tuple[FileReport, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     under_way: int = 0
     is_stuck: bool = False
-    """Whether the store is out of reach, or something could not be filed away."""
+    """Whether the store is out of reach, or a file could not be filed away."""
 
 
 class Helper:
-    """The process, while a backlog is worth it. `on_answer` is called from another thread."""
+    """The handle of the process, which runs while there is a backlog. `on_answer` is called from another
+    thread."""
 
     def __init__(
         self,
@@ -105,13 +107,13 @@ class Helper:
         self._monotonic = monotonic
         self._process: subprocess.Popen[bytes] | None = None
         self._batches = 0
-        """How many have no answer yet."""
+        """How many batches have no answer yet."""
         self._tasks: SimpleQueue[bytes | None] = SimpleQueue()
         self._answers: SimpleQueue[Answer | None] = SimpleQueue()
         self._last_words: list[Answer] = []
         self._is_ready = self._is_dead = False
         self.under_way = 0
-        """Files that it read and did not finish, as last reported."""
+        """How many files it has read and not finished, as last reported."""
         self.is_stuck = False
         """Whether it cannot continue with them for now, as last reported."""
         self._none_before = self._last_work = self._heard_at = monotonic()
@@ -123,7 +125,7 @@ class Helper:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a batch is under way, or a file that was read."""
+        """Whether a batch, or a file that was read, is under way."""
         return bool(self._batches or self.under_way)
 
     @property
@@ -132,7 +134,7 @@ class Helper:
         return self._is_ready and not self._is_dead and self._batches < MAX_BATCHES
 
     def supervise(self, *, backlog: int, is_working: bool) -> None:
-        """Start the process if the backlog is worth it, and end it after a while without work."""
+        """Start the process if the backlog is large enough, and end it when it has been idle."""
         now = self._monotonic()
         is_wanted = backlog >= self._setup.options.tuning.helper_from
         if self._process is None and is_wanted and now >= self._none_before:
@@ -143,7 +145,7 @@ class Helper:
             self.end()
 
     def watch_over(self) -> None:
-        """Kill the process if somebody stopped it, or it hangs: also while it is stuck."""
+        """Kill the process if it is stopped by a signal or hangs, also while it is stuck."""
         if self._process is None:
             return
         now = self._monotonic()
@@ -154,13 +156,13 @@ class Helper:
             self._process.kill()
 
     def _start(self, now: float) -> None:
-        # -P: nothing in the current folder is imported. Not -m: what is pickled there
-        # must be known here by the same name.
+        # -P: no module is imported from the current folder. Not -m: pickled classes must have the
+        # same module name in both processes.
         command = [sys.executable, "-P", "-c", "from importer.helper import main; main()"]
         try:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError:
-            # Without help it takes longer; nothing else depends on it.
+            # Without a helper the import only takes longer.
             logger.warning("No helper could be started", exc_info=True)
             self._none_before = now + IDLE_S
             return
@@ -184,15 +186,15 @@ class Helper:
             thread.start()
 
     def give(self, batch: Batch) -> None:
-        """Have the files of a batch imported."""
+        """Give the process a batch of files."""
         self._batches += 1
         self._send(batch)
 
     def _send(self, message: object) -> None:
-        self._tasks.put(pickle.dumps(message))  # as it is now
+        self._tasks.put(pickle.dumps(message))  # pickled now, as the caller may change it
 
     def _read(self) -> None:
-        # A thread of its own: a helper that cannot get rid of its answers takes no batches.
+        # A thread of its own: a helper whose answers are not read would take no batches.
         with contextlib.suppress(EOFError, OSError):
             while True:
                 self._answers.put(self._out.recv())
@@ -201,7 +203,7 @@ class Helper:
         self._on_answer()
 
     def iter_answers(self) -> Iterator[Answer]:
-        """Yield what came back since this was last asked."""
+        """Yield the answers since the last call."""
         said, self._last_words = self._last_words, []
         yield from said
         while not self._answers.empty():
@@ -217,7 +219,7 @@ class Helper:
             yield answer
 
     def reap(self) -> None:
-        """Forget a process that died; its slot can be taken then."""
+        """Clean up after a process that died, so that its slot can be taken."""
         if self._is_dead:
             self._none_before = self._monotonic() + IDLE_S
             self.end()
@@ -243,8 +245,8 @@ class Helper:
 
 
 def _write(tasks: SimpleQueue[bytes | None], pipe: Connection) -> None:
-    """Write tasks until None. In a thread of its own: a helper that hangs does not read them."""
-    with pipe, contextlib.suppress(OSError):  # it has ended, which its answers say
+    """Write tasks until None, in a thread of its own, as a helper that hangs does not read them."""
+    with pipe, contextlib.suppress(OSError):  # the process ended, which `_read` notices
         while (task := tasks.get()) is not None:
             pipe.send_bytes(task)
 
@@ -253,17 +255,17 @@ def _write(tasks: SimpleQueue[bytes | None], pipe: Connection) -> None:
 
 
 AGAIN_S = 0.5
-"""How soon is tried again what the store refused."""
+"""How soon files that the store refused are retried."""
 
 LONG_S = 60.0
-"""How long it waits for batches when there is nothing else to do."""
+"""How long the process waits for batches when there is nothing else to do."""
 
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
 
 
 def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Connection) -> None:
-    """Import the files of batches until there are no more. The first answer is that it is ready."""
+    """Import batches until the end of input. The first answer says that the process is ready."""
     reports: list[FileReport] = []
     remarks: list[tuple[str, str]] = []
     pipeline = Pipeline(
@@ -303,8 +305,8 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
             remarks.append(("trouble", why))
         over, went_back = pipeline.take_ends()
         unopened = tuple(
-            one.claim for one in pipeline.take_left()
-        )  # nothing of these is stored yet
+            left.claim for left in pipeline.take_left()
+        )  # none of their items are stored yet
         ends = over + tuple(claim.id for claim in unopened), went_back + unopened
         is_stuck = is_in_trouble or pipeline.is_stuck
         said = tuple(reports), tuple(remarks)
@@ -314,19 +316,19 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
 
 
 def main() -> None:
-    """Help the importer at the other end of standard input and output."""
-    # The kernel kills this process, also a stopped one, when the importer ends. Elsewhere than on
-    # Linux its standard input says so, when it looks there.
+    """Run the helper of the importer at the other end of standard input and output."""
+    # On Linux the kernel kills this process, even if it is stopped, when the importer ends. On other
+    # systems the process notices that when it reads its standard input.
     if (prctl := getattr(ctypes.CDLL(None), "prctl", None)) is not None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # These reach the whole group; the importer says when it is over.
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, signal.SIG_IGN)
+    # These signals reach the whole process group; the importer decides when its helper ends.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     files.ignore_breaks()
     process_memory.tune_gc()
     tasks = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
-    # Whatever prints must not get between the answers.
+    # Printed text must not get between the answers.
     os.dup2(2, 1)
     sys.stdin.close()
     setup: Setup = tasks.recv()
@@ -336,6 +338,6 @@ def main() -> None:
             with open_store(setup.store_url, upgrade=False) as store:
                 work(store, setup, slot, tasks, answers)
     except (EOFError, OSError, StoreError):
-        pass  # the importer has ended, perhaps in the middle of a batch, or does without help
+        pass  # the importer has ended, perhaps in the middle of a batch, or needs no help
     finally:
         slot.leave()

@@ -1,7 +1,8 @@
 """The command that `--on-import` names, run after each batch of files, alongside the import.
 
-It can neither stop nor undo an import: the importer only records each file's outcome, and a thread
-of the hook's own does the rest. There is one run at a time; what arrives in the meantime is in the next.
+The command can neither stop nor undo an import: the importer only records each file's outcome, and a
+separate thread does the rest. There is one run at a time; the next run gets the files that arrive
+meanwhile.
 """
 
 import contextlib
@@ -28,16 +29,16 @@ from resumes.text import escaped
 
 MAX_FILES = 10_000
 MAX_LIST_CHARS = 16 * 1024 * 1024
-"""A batch lists no more files than this, nor many more characters of JSON."""
+"""The limits of a batch's list, in files and in characters of JSON; others are only counted."""
 
 MAX_ACCOUNTS = 1_000
-"""Their names stay far below what a system accepts as a variable."""
+"""The maximum number of accounts in the environment, far below what the system accepts."""
 
 KEPT_BYTES = 16 * 1024
-"""How much of each of the command's streams is kept."""
+"""The number of bytes that are kept of each of the command's streams."""
 
 PIPE_BYTES = 64 * 1024
-"""How much a pipe holds: one read has all that an ended command left in it."""
+"""The size of a pipe, so that one read returns all that an ended command left in it."""
 
 MAX_LOGGED_LINES = 100
 
@@ -89,10 +90,10 @@ class HookBatch:
                 Path(path).unlink()
 
     def environment(self, root: Path, listing: str) -> dict[str, str]:
-        """Return our own environment with the batch in it."""
+        """Return the importer's environment with the batch's variables."""
         return {
             **os.environ,
-            **{f"RESUMES_IMPORT_{one.name}": str(self.counts[one]) for one in FileOutcome},
+            **{f"RESUMES_IMPORT_{end.name}": str(self.counts[end]) for end in FileOutcome},
             "RESUMES_IMPORT_ROOT": str(root),
             "RESUMES_IMPORT_ACCOUNTS": ",".join(sorted(self.account_names)),
             "RESUMES_IMPORT_BATCH": listing,
@@ -107,7 +108,7 @@ class Ending(NamedTuple):
     """How a command ended, and the beginning of what it printed."""
 
     exit_status: int | None
-    """Negative: the signal that killed it. None: it did not end in time and was killed."""
+    """Negative: the signal that killed it. None: it did not end in time, and was killed."""
 
     output: bytes
     errors: bytes
@@ -121,10 +122,10 @@ def run(
     kill_after_s: float = 5.0,
     cut_off: threading.Event,
 ) -> Ending:
-    """Run the command; after `timeout_s`, or when `cut_off` is set, end it with its whole group.
+    """Run the command; end its process group after `timeout_s`, or when `cut_off` is set.
 
-    The group is asked first and killed after `kill_after_s`, or half a second once `cut_off` is
-    set. Raises OSError or ValueError when the command cannot be started.
+    The group is sent SIGTERM first, and killed after `kill_after_s`, or half a second once `cut_off`
+    is set. Raises OSError or ValueError when the command cannot be started.
     """
     output, errors = bytearray(), bytearray()
     with (
@@ -143,7 +144,7 @@ def run(
             selector.register(stream, selectors.EVENT_READ, kept)
 
         def wait(limit_s: float, cut_off_limit_s: float) -> int | None:
-            """Read until the process ends; not until its pipes do, which a child may hold."""
+            """Read until the process ends, since a child may keep its pipes open."""
             began = time.monotonic()
             while True:
                 ends_at = began + (cut_off_limit_s if cut_off.is_set() else limit_s)
@@ -161,14 +162,14 @@ def run(
         if exit_status is None:
             _signal_group(process.pid, signal.SIGTERM)
             wait(kill_after_s, 0.5)
-            # Even if the command itself has ended: what it started may not have.
+            # Even if the command itself has ended, its children may run on.
             _signal_group(process.pid, signal.SIGKILL)
             wait(math.inf, math.inf)
         return Ending(exit_status, bytes(output), bytes(errors))
 
 
 def _signal_group(leader_pid: int, number: signal.Signals) -> None:
-    # PermissionError: what some systems raise once the whole group has ended.
+    # Some systems raise PermissionError once the whole group has ended.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader_pid, number)
 
@@ -176,8 +177,8 @@ def _signal_group(leader_pid: int, number: signal.Signals) -> None:
 class Hook:
     """Runs the command in a thread of its own, which also calls `on_notice`.
 
-    A batch ends when no file came for `quiet_s`, and at the latest `longest_s` after its first. A
-    run may take `timeout_s`, and no more than `stop_wait_s` once the importer is stopped.
+    A batch ends when no file came for `quiet_s`, and at the latest `longest_s` after its first file.
+    A run may take `timeout_s`, and at most `stop_wait_s` once the importer is stopped.
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class Hook:
         self._is_finishing = False
         self._cut_off = threading.Event()
         self._error: str | None = None
-        """Of the last run; None when it succeeded."""
+        """The error of the last run; None if it succeeded."""
         self._thread = threading.Thread(target=self._run_batches, name="on-import", daemon=True)
         self._thread.start()
 
@@ -215,7 +216,7 @@ class Hook:
                 self._changed.notify()
 
     def finish(self, stop: threading.Event) -> None:
-        """Run the command for the last batch, and end; cut it off `stop_wait_s` after `stop`."""
+        """Run the command for the last batch, and end; cut the run off `stop_wait_s` after `stop`."""
         with self._changed:
             self._is_finishing = True
             self._changed.notify()
@@ -240,7 +241,7 @@ class Hook:
             self._run(batch)
 
     def _run(self, batch: HookBatch) -> None:
-        """Run the command for the batch; never raise."""
+        """Run the command for the batch. Never raises."""
         try:
             with batch.listed() as path:
                 ending = run(
@@ -283,7 +284,7 @@ class Hook:
                 )
 
     def _set_error(self, error: str | None, hint: str = "", *, quoted: str = "") -> None:
-        """Give notice of how the run went, unless the one before went the same way."""
+        """Report how the run ended, unless the previous run ended the same way."""
         if error == self._error:
             return
         self._error = error

@@ -1,8 +1,8 @@
-"""An inbox: what waits in one account's folder, when to look through it, and which files settle.
+"""An inbox: the files that wait in one account's folder, when to scan it, and which files settle.
 
-Each part of ROOT has a schedule and a queue of its own, so that one account's backlog or problem
-makes no other wait (pitfalls I12). The directory is the truth; events only say that a look is
-worth while. Nothing is opened here.
+Each part of ROOT has its own schedule and queue, so that no account waits for another's backlog or
+problem (pitfalls I12). The directory is the truth; events only trigger scans. This module opens no
+files.
 """
 
 import math
@@ -29,7 +29,7 @@ from resumes.watched_names import (
 class Seen(NamedTuple):
     """A name in an inbox: its path below ROOT, as text with surrogates.
 
-    `signature` is None for what is never imported.
+    `signature` is None for a name that is never imported.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Seen(NamedTuple):
 
 
 def iter_inbox(root: Path, below: str, *, remark: Remark) -> Iterator[Seen]:
-    """Yield the files in an inbox, in no order, folder by folder; nothing more is in memory.
+    """Yield the files in an inbox lazily, folder by folder, in no order.
 
-    `below` is its name in ROOT, and empty for ROOT itself, whose folders are inboxes of their own.
+    `below` is its name in ROOT, and empty for ROOT itself, whose folders are separate inboxes.
     """
     waiting = [(f"{root}/{below}" if below else str(root), below)]
     while waiting:
@@ -65,19 +65,19 @@ def iter_inbox(root: Path, below: str, *, remark: Remark) -> Iterator[Seen]:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether to look into it: not through links, nor into what poses as a file."""
+    """Return whether to scan the entry: a folder, not a link or a folder with a file's ending."""
     return entry.is_dir(follow_symlinks=False) and may_be_folder(entry.name)
 
 
 def _is_inbox(entry: os.DirEntry[str]) -> bool:
     """Return whether the entry of ROOT is a folder that may have an account's name."""
-    # Windows had RECYCLER, and an account may be called so in lower case.
+    # RECYCLER is a system folder of old Windows versions; `recycler` may be an account.
     is_name = NAME.fullmatch(entry.name) is not None
     return entry.is_dir(follow_symlinks=False) and (is_name or may_be_folder(entry.name))
 
 
 def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
-    """Return what the entry is; None when it vanished between two looks."""
+    """Return the entry with its signature; None if it vanished meanwhile."""
     is_candidate = find_extension(entry.name) is not None and not is_hidden_or_temporary(entry.name)
     if not is_candidate or not entry.is_file(follow_symlinks=False):
         return Seen(name, None)
@@ -88,51 +88,52 @@ def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
 
 
 def find_inboxes(root: Path) -> list[str]:
-    """Return the parts of ROOT: its own files, under the empty name, and each folder in it that may
-    have an account's name. Raises OSError."""
+    """Return the inboxes of ROOT: the empty name for its own files, and each folder in it that may have
+    an account's name. Raises OSError."""
     with os.scandir(root) as entries:
-        names = [one.name for one in entries if not is_outcome(one.name) and _is_inbox(one)]
+        names = [entry.name for entry in entries if not is_outcome(entry.name) and _is_inbox(entry)]
     return ["", *sorted(names)]
 
 
 MAX_SCAN_LOAD = 10
-"""A scan that took a second is repeated after ten at the earliest, unless an event asks."""
+"""A scan is repeated after this many times its duration at the earliest, unless an event asks."""
 
 MAX_ASKED_LOAD = 2
-"""The same for events, so that a storm of them in a large folder leaves time for work."""
+"""The same if an event asks, so that many events in a large folder leave time for work."""
 
 
 class ScanSchedule:
-    """When to look through a folder: at first, every `scan_s`, and when an event asks for it."""
+    """When to scan a folder: at first, every `scan_s`, and when an event asks for it."""
 
     def __init__(self, scan_s: float, monotonic: Callable[[], float]) -> None:
         self._scan_s = scan_s
         self._monotonic = monotonic
         self.due = self.earliest = monotonic()
-        """On the monotonic clock; `earliest` when it may be asked for."""
+        """When the next scan is due, and the earliest time that an event can make it due, on the
+        monotonic clock."""
 
     @property
     def is_due(self) -> bool:
-        """Whether to look now."""
+        """Whether to scan now."""
         return self._monotonic() >= self.due
 
     def ask(self) -> None:
-        """Make a look due, as soon as the last one's length allows."""
+        """Make a scan due, as soon as the duration of the last one allows."""
         self.due = min(self.due, max(self._monotonic(), self.earliest))
 
     def force(self) -> None:
-        """Make a look due now, whatever the last one took."""
+        """Make a scan due now, however long the last one took."""
         self.due = self.earliest = self._monotonic()
 
     def done(self, took_s: float) -> None:
-        """Schedule the next look; the last one took this long."""
+        """Schedule the next scan after one that took this long."""
         now = self._monotonic()
         self.due = now + max(self._scan_s, MAX_SCAN_LOAD * took_s)
         self.earliest = now + MAX_ASKED_LOAD * took_s
 
 
 UNJUDGED_INTERVAL_S = 0.2
-"""How soon a file is looked at again that was unchanged, but could still not be checked."""
+"""How soon a settled file that could not be checked is tried again."""
 
 
 @dataclass(slots=True)
@@ -145,7 +146,7 @@ class _Settling:
 
 
 class Settling:
-    """The files that are not judged yet, by name, and when each is to be tried again."""
+    """The files that are not judged yet, by name, and when to try each again."""
 
     def __init__(self, settle_s: float, monotonic: Callable[[], float]) -> None:
         self._settle_s = settle_s
@@ -153,10 +154,10 @@ class Settling:
         self._files: dict[str, _Settling] = {}
         self._look = 0
         self.soonest = math.inf
-        """When the first of them is to be tried again, on the monotonic clock."""
+        """When to try the first of them again, on the monotonic clock."""
 
     def is_due(self, name: str, signature: Signature) -> bool:
-        """Return whether to try the file: it is new, has changed, or was quiet long enough."""
+        """Return whether to try the file: it is new, has changed, or its next try is due."""
         file = self._files.get(name)
         if file is None:
             return True
@@ -176,8 +177,8 @@ class Settling:
         again_s: float | None = None,
         is_left: bool = False,
     ) -> None:
-        """Try the file again after `again_s`, by default when it was quiet for the settling time;
-        with infinity when it changes. Nobody waits for one that `is_left`."""
+        """Try the file again after `again_s` seconds: by default when it has settled; if infinite, when
+        it changes. A file that `is_left` is not awaited."""
         now = self._monotonic()
         known = self._files.get(name)
         since = known.since if known is not None and known.signature == signature else now
@@ -188,21 +189,21 @@ class Settling:
         self.soonest = min(self.soonest, due)
 
     def forget(self, name: str) -> None:
-        """Take the file for a new one when it is seen again."""
+        """Treat the file as new when it is seen again."""
         self._files.pop(name, None)
 
     def end_look(self) -> None:
-        """Forget files that a look at everything has not seen."""
-        self._files = {name: one for name, one in self._files.items() if one.look == self._look}
+        """Forget the files that a complete scan has not seen."""
+        self._files = {name: file for name, file in self._files.items() if file.look == self._look}
         self._look += 1
         now = self._monotonic()
-        later = (one.due for one in self._files.values() if one.due > now)
+        later = (file.due for file in self._files.values() if file.due > now)
         self.soonest = min(later, default=math.inf)
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the files are due that somebody waits for, and their names."""
+        """Return when the awaited files are due, and their names."""
         files = self._files.items()
-        return [(one.due, name) for name, one in files if not one.is_left and one.due < math.inf]
+        return [(it.due, name) for name, it in files if not it.is_left and it.due < math.inf]
 
     def count_left(self) -> int:
         """Return how many files cannot be taken."""
@@ -214,19 +215,19 @@ class Settling:
 
 
 MAX_QUEUE_FILES = 50_000
-"""Files of an inbox in memory; when there are more, the oldest."""
+"""The maximum number of an inbox's files in memory; the oldest if there are more."""
 
 LOOK_SLICE_FILES = 2_000
-"""Names looked at before other work gets its turn."""
+"""How many names are scanned before other work gets its turn."""
 
 BACKLOG_FILES = 5_000
-"""With this many to try, more are found by scanning, not by events."""
+"""With this many files to try, more are found by scanning, not by events."""
 
 MAX_UNDER_WAY = 2_000
-"""Files of an inbox that may be under way, most of them since they cannot be moved away."""
+"""The maximum number of an inbox's files under way; most of so many cannot be moved away."""
 
 SPARE_PLACES = 1_000
-"""Places that others may take before accounts are looked at again."""
+"""How much of the quota others may use before accounts are read again."""
 
 
 class Inbox:
@@ -251,16 +252,16 @@ class Inbox:
         self.under_way = 0
         """How many of its files are under way."""
         self.has_backlog = False
-        """Whether the last look found a backlog. Most events are then of our own moves, and nothing is
-        looked at because of an event before all files are taken."""
+        """Whether the last scan found a backlog. Then most events are of our own moves, and no event
+        triggers a scan before all files are taken."""
         self.waiting = self.ignored = 0
-        """What the last look saw, apart from what is under way."""
+        """How many files the last scan saw, apart from those under way."""
         self.unlisted: set[str] = set()
-        """The keys of notices on folders that the last look could not read."""
+        """The keys of notices on folders that the last scan could not read."""
         self._system_folders: set[str] = set()
         """System folders that were counted already; each is reported once."""
         self.found = 0
-        """How many files to try the look under way has found so far."""
+        """How many files to try the current scan has found so far."""
         self._root = root
         self._names_under_way = under_way
         self._monotonic = monotonic
@@ -269,13 +270,13 @@ class Inbox:
 
     @property
     def is_nearly_full(self) -> bool:
-        """Whether the account may not have room for all that waits."""
+        """Whether the account may not have room for all waiting files."""
         free = None if self.account is None else self.account.free_places
         return free is not None and free < self.waiting + self.under_way + SPARE_PLACES
 
     @property
     def is_looking(self) -> bool:
-        """Whether a look is under way."""
+        """Whether a scan is in progress."""
         return self._look is not None
 
     @property
@@ -284,9 +285,9 @@ class Inbox:
         return bool(self.queue) and self.under_way < MAX_UNDER_WAY
 
     def look(self) -> bool:
-        """Do a part of the look that is due, if one is; return whether it was.
+        """Do the next part of a scan that is due; return whether one was.
 
-        At the end of it the queue holds what is to be tried. None begins before that is taken.
+        At its end the queue holds the files to try. No scan begins before they are taken.
         """
         if self._monotonic() >= self.settling.soonest:
             self.settling.soonest = math.inf
@@ -311,7 +312,7 @@ class Inbox:
         system_folders = SystemFolders()
 
         def remark(key: str, sentence: str) -> None:
-            if self.account is not None:  # else nothing of it is imported
+            if self.account is not None:  # else none of its files are imported
                 unlisted.add(key)
                 self.unlisted.add(key)
                 self._notices(key, sentence)
@@ -349,7 +350,7 @@ class Inbox:
             self.schedule.ask()
 
     def _is_new_system_folder(self, name: str) -> bool:
-        """Return whether it is a system folder that was not there before."""
+        """Return whether it is a system folder that was not counted before."""
         if name in self._system_folders or not is_system_folder(name.rpartition("/")[2]):
             return False
         self._system_folders.add(name)
@@ -362,13 +363,12 @@ class Inbox:
         self.unlisted = {*still}
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the files are due that are waited for, and their names. Those under way were judged
-        since they settled."""
+        """Return when the awaited files are due, and their names. Files under way have settled."""
         awaited = self.settling.list_awaited()
-        return [one for one in awaited if one[1] not in self._names_under_way]
+        return [file for file in awaited if file[1] not in self._names_under_way]
 
     def take(self) -> Seen | None:
-        """Return the next file to try, which is under way from now on."""
+        """Take the next file to try out of the queue; it is under way from now on."""
         if not self.may_take:
             return None
         seen = self.queue.popleft()
@@ -379,7 +379,7 @@ class Inbox:
         return seen
 
     def wait_s(self) -> float:
-        """Seconds until there is something to do here."""
+        """Return the seconds until there is something to do here."""
         if self.is_looking or self.may_take:
             return 0.0
         due = min(self.schedule.due, max(self.schedule.earliest, self.settling.soonest))
@@ -387,7 +387,7 @@ class Inbox:
 
 
 def _cut(found: list[tuple[int, Seen]]) -> bool:
-    """Keep the oldest that there is room for, in order; return whether there were more."""
+    """Sort the files and keep only the oldest, up to the limit; return whether there were more."""
     found.sort()
     is_cut = len(found) > MAX_QUEUE_FILES
     del found[MAX_QUEUE_FILES:]

@@ -1,4 +1,4 @@
-"""New files: in which inboxes they are, which accounts own them, and which are tried next."""
+"""New files: which inboxes they are in, which accounts own them, and which are tried next."""
 
 import math
 from collections import deque
@@ -17,10 +17,10 @@ from resumes.clock import Clock
 from resumes.store.accounts import AccountInfo
 
 STUCK_INTERVAL_S = 5.0
-"""How soon a file is tried again that cannot be read or moved."""
+"""How soon a file that cannot be read or moved is tried again."""
 
 OPEN_INTERVAL_S = 1.0
-"""How soon a file is looked at again that somebody has open for writing."""
+"""How soon a file that is open for writing is checked again."""
 
 
 class _UnderWay(NamedTuple):
@@ -50,16 +50,16 @@ class Intake:
         self._monotonic = monotonic
         self._notices = notices
         self.inboxes: dict[str, Inbox] = {}
-        """The parts of ROOT, by name."""
+        """The inboxes by their names in ROOT; empty for ROOT's own files."""
         self._under_way: dict[str, _UnderWay] = {}
-        """By claim."""
+        """By claim id."""
         self._names: set[str] = set()
-        """Of the files that are under way."""
+        """The names of the files under way."""
         self.schedule = ScanSchedule(options.scan_s, monotonic)
         """When to find the inboxes again."""
         self._turn = 0
         self.looks = 0
-        """How often ROOT was looked through, or tried to be."""
+        """How many scans of ROOT were made or tried."""
 
     @property
     def folders(self) -> list[str]:
@@ -68,22 +68,22 @@ class Intake:
 
     @property
     def claim_ids(self) -> Container[str]:
-        """The claims of the files that are under way."""
+        """The claims of the files under way."""
         return self._under_way.keys()
 
     def wait_s(self) -> float:
-        """Seconds until there is something to look at or to try."""
+        """Return the seconds until there is a folder to scan or a file to try."""
         until_look_s = max(0.0, self.schedule.due - self._monotonic())
         return min([until_look_s, *(inbox.wait_s() for inbox in self.inboxes.values())])
 
     def force(self) -> None:
-        """Look through everything now."""
+        """Make a scan of everything due now."""
         self.schedule.force()
         for inbox in self.inboxes.values():
             inbox.schedule.force()
 
     def mark(self, names: set[str]) -> None:
-        """Look through what changed soon (`watcher.Changes`)."""
+        """Scan soon the parts of ROOT that changed (`watcher.Changes`)."""
         if "" in names or names - self.inboxes.keys():
             self.schedule.ask()
         for inbox in self.inboxes.values() if EVERYTHING in names else ():
@@ -92,7 +92,7 @@ class Intake:
             self.inboxes[name].schedule.ask()
 
     def find_owners(self, accounts: Mapping[str, AccountInfo]) -> None:
-        """Find the inboxes, if that is due, and whose they are. Raises OSError.
+        """Find the inboxes, if that is due, and their owners. Raises OSError.
 
         `accounts` are by name.
         """
@@ -121,7 +121,7 @@ class Intake:
         )
 
     def _set_owner(self, inbox: Inbox, account: AccountInfo | None) -> None:
-        """Give the inbox to the account. Files that nobody owns are reported once."""
+        """Make the account the inbox's owner. Files without an owner are reported once."""
         if account is not None and inbox.account is None:
             inbox.schedule.force()
         if account is None:
@@ -135,7 +135,7 @@ class Intake:
             self._notices(key, unowned(inbox.below, self._options.account))
 
     def look(self) -> None:
-        """Look through the inboxes whose turn it is, a part at a time."""
+        """Scan the next part of each inbox whose scan is due."""
         for inbox in self.inboxes.values():
             if not inbox.look():
                 continue
@@ -145,10 +145,10 @@ class Intake:
                 self._notices.resolve(f"unread {inbox.below}")
 
     def next_batch(self, slot: int = 0, *, busy: Collection[str] = ()) -> list[Candidate]:
-        """Return files to try next, one of each account in turn, by the process with this slot.
+        """Return files to try next, one of each account in turn, for the process with this slot.
 
-        A helper gets none of accounts that are nearly full: those files have to queue up in one
-        order. Nor does anybody get any of the accounts in `busy`.
+        A helper gets no files of accounts that are nearly full, since those have to queue up in one
+        order. No process gets files of the accounts in `busy`.
         """
         batch: list[Candidate] = []
         size_bytes = 0
@@ -180,56 +180,56 @@ class Intake:
         return Candidate(claim, inbox.settling.find_known(seen.name))
 
     def hold(self, claim: Claim) -> None:
-        """Take note that a file is under way that was not found by a look; new ones come after it,
-        also if the clock has gone back since."""
+        """Mark a file as under way that was not found by a scan; new claims come after it, even if the
+        clock was set back since."""
         self.ids.follow(claim.id)
         self._release(claim.id)
         self._under_way[claim.id] = _UnderWay(claim.source, None, 0)
         self._names.add(claim.source)
 
     def _release(self, claim_id: str) -> _UnderWay | None:
-        one = self._under_way.pop(claim_id, None)
-        if one is not None:
-            self._names.discard(one.name)
-            if one.inbox is not None:
-                one.inbox.under_way -= 1
-        return one
+        file = self._under_way.pop(claim_id, None)
+        if file is not None:
+            self._names.discard(file.name)
+            if file.inbox is not None:
+                file.inbox.under_way -= 1
+        return file
 
     def end(self, claim_id: str) -> None:
-        """Take note that a file is not under way any more: it was moved away, or is gone."""
-        one = self._release(claim_id)
-        if one is not None and one.inbox is not None:
-            one.inbox.settling.forget(one.name)
+        """Note that a file is no longer under way: it was moved away, or is gone."""
+        file = self._release(claim_id)
+        if file is not None and file.inbox is not None:
+            file.inbox.settling.forget(file.name)
 
     def look_again(self, claim: Claim) -> None:
-        """Find a file that is where it was, and is a new one."""
+        """Scan for a file that is where it was, and counts as new."""
         inbox = self.inboxes.get(claim.source.partition("/")[0]) or self.inboxes.get("")
         if inbox is not None:
             inbox.schedule.force()
 
     def give_up(self, slot: int | None = None) -> None:
-        """Find again what the process with this slot had under way; None is all processes."""
+        """Scan again for the files that the process with this slot had under way; None is all processes."""
         under_way = self._under_way.items()
-        for claim_id in [id_ for id_, one in under_way if slot is None or one.slot == slot]:
-            one = self._release(claim_id)
-            if one is not None and one.inbox is not None:
-                one.inbox.schedule.force()
+        for claim_id in [id_ for id_, file in under_way if slot is None or file.slot == slot]:
+            file = self._release(claim_id)
+            if file is not None and file.inbox is not None:
+                file.inbox.schedule.force()
 
     def leave(self, left: NotImported) -> None:
-        """Look again, when it is time, at a file that was not imported."""
+        """Schedule the next try of a file that was not imported."""
         claim, signature = left.claim, left.signature
-        one = self._release(claim.id)
+        file = self._release(claim.id)
         if left.why is FailureReason.STUCK and left.error is not None:
             key = f"unreturned {claim.account_id} {left.error.errno}"
-            if one is not None and one.inbox is not None:
-                key = f"unread {one.inbox.below}"
+            if file is not None and file.inbox is not None:
+                key = f"unread {file.inbox.below}"
             self._notices(key, untaken(claim.name, describe(left.error)))
-        if one is None or one.inbox is None:
+        if file is None or file.inbox is None:
             self.look_again(claim)
             return
-        inbox = one.inbox
+        inbox = file.inbox
         if signature is None or left.why is FailureReason.GONE:
-            inbox.settling.forget(one.name)
+            inbox.settling.forget(file.name)
             return
         inbox.waiting += 1
         if left.why is FailureReason.TROUBLE:
@@ -241,4 +241,4 @@ class Intake:
             FailureReason.SETTLING: None,
         }[left.why]
         is_left = left.why is FailureReason.STUCK
-        inbox.settling.note(one.name, signature, again_s=again_s, is_left=is_left)
+        inbox.settling.note(file.name, signature, again_s=again_s, is_left=is_left)

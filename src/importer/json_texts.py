@@ -1,4 +1,4 @@
-"""What a file or a member contains once it is decompressed: lines, an array, or one value."""
+"""The content of a file or zip member after decompression: lines, an array, or one value."""
 
 import itertools
 import re
@@ -21,28 +21,28 @@ from resumes.errors import InvalidJson, TooLarge
 from resumes.import_reasons import Reason
 
 Bytes = bytes | bytearray
-"""The whole of a file or of a member, inflated."""
+"""The whole content of a file or member, decompressed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One resume of a file, as bytes that nobody has parsed yet, or why it cannot be read."""
+    """One resume of a file as unparsed bytes, or why it cannot be read."""
 
     number: int
-    """From 1 through the whole file, parts that are refused among them."""
+    """Its number in the whole file, from 1; refused parts are counted."""
 
     place: str
-    """For people: "item 3", "member good/a.json", "member more.ndjson, line 2"; empty for the only
-    value of a file. Names of members are escaped in it."""
+    """Its position, for people: "item 3", "member good/a.json", "member more.ndjson, line 2"; empty for
+    the only value of a file. Names of members are escaped."""
 
     body: bytes = b""
-    """The JSON value's own bytes, outer white space cut; empty when it is refused."""
+    """The bytes of the JSON value without outer white space; empty if it is refused."""
 
     refusal: Refusal | None = None
 
 
 class CannotUnpack(Exception):
-    """Nothing of a file or of a member can be read, for the reason in `refusal`."""
+    """Raised when nothing of a file or member can be read, for the reason in `refusal`."""
 
     def __init__(
         self,
@@ -57,12 +57,12 @@ class CannotUnpack(Exception):
 
 
 def resume_too_large(limits: Limits) -> CannotUnpack:
-    """For a resume over the limit, in the words of the API."""
+    """Return the error for a resume over the limit, in the words of the API."""
     return CannotUnpack(Reason.TOO_LARGE, TooLarge(limit_bytes=limits.max_bytes).message)
 
 
 def file_too_large(limits: Limits) -> CannotUnpack:
-    """For a file that is too large, whatever its parts are."""
+    """Return the error for a file that is too large as a whole."""
     return CannotUnpack(
         Reason.TOO_LARGE,
         f"File too large: the limit is {limits.max_file_bytes} bytes uncompressed (max_file_bytes). "
@@ -71,7 +71,7 @@ def file_too_large(limits: Limits) -> CannotUnpack:
 
 
 def too_many_parts(limits: Limits) -> CannotUnpack:
-    """For a file of more resumes than are taken from one."""
+    """Return the error for a bundle with too many resumes."""
     return CannotUnpack(
         Reason.TOO_LARGE,
         f"File too large: it contains more than {limits.max_parts:,} resumes. "
@@ -80,18 +80,18 @@ def too_many_parts(limits: Limits) -> CannotUnpack:
 
 
 def invalid_archive(message: str, skipped: SkippedMembers = NONE_SKIPPED) -> CannotUnpack:
-    """For an archive or a member that cannot be opened."""
+    """Return the error for an archive or a member that cannot be opened."""
     return CannotUnpack(Reason.INVALID_ARCHIVE, message, skipped=skipped)
 
 
 MAX_DEPTH = 500
-"""This many levels of nesting are read for certain, as the importer's own stack is not deep, which
-decides about more; a resume may have far fewer (docs/format.md, JSON)."""
+"""The levels of nesting that are always accepted; whether more are depends on the depth of the stack.
+A resume may have far fewer (docs/format.md, JSON)."""
 
 _BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")
-# Of text that is known to be JSON: a scalar, what is up to the next bracket (arrays and objects without
-# others in them are passed), and what is between two items. The groups are bounded: Python 3.11.2,
-# which Debian 12 has, gets possessive ones wrong, and without a bound each step would take memory.
+# These match in text that is known to be JSON: a scalar, the text up to the next bracket (flat arrays
+# and objects are skipped), and the text between two items. The groups are bounded, because Python 3.11.2
+# (Debian 12) gets possessive groups wrong, and without a bound each step would take memory.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _SCALAR = re.compile(_STRING + rb"|[^] \t\r\n,]++")
 _FLAT = rb'(?:[^]["{}]++|' + _STRING + rb"){0,500}"
@@ -103,14 +103,14 @@ _MALFORMED = re.compile(r"JSON is malformed: (.*) \(byte ([0-9]+)\)")
 
 
 def begins_array(text: Bytes) -> bool:
-    """Return whether an array begins here, white space aside."""
+    """Return whether the text begins with an array, after white space."""
     return _BEGINNING.match(text) is not None
 
 
 def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
-    """Yield where each item of the array begins and ends, in order.
+    """Yield the begin and end offset of each item of the array, in order.
 
-    Raises InvalidJson before the first, with the place where the text stops being JSON.
+    Raises InvalidJson before the first item, with the offset at which the text stops being JSON.
     """
     check_syntax(text)
     at = _end(_BEGINNING, text, 0)
@@ -121,9 +121,9 @@ def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
 
 
 def check_syntax(text: Bytes) -> None:
-    """Raise InvalidJson unless the text is one JSON value, white space aside.
+    """Raise InvalidJson unless the text is one JSON value, with or without white space around it.
 
-    That is all that is looked at: the analyzer may refuse a number or half of a surrogate pair in it.
+    Only syntax is checked: the analyzer may still refuse a number or half of a surrogate pair.
     """
     try:
         try:
@@ -138,20 +138,20 @@ def check_syntax(text: Bytes) -> None:
         offset, reason = len(text), "expected a value, comma or bracket"
         if malformed := _MALFORMED.fullmatch(str(error)):
             offset = int(malformed[2])
-            # The place of what trails is given as one behind it.
+            # The offset that msgspec gives for trailing characters is one too large.
             if malformed[1].startswith("trailing comma"):
                 offset = text.rindex(b",", 0, offset)
             elif malformed[1] == "trailing characters":
                 offset, reason = offset - 1, malformed[1]
         elif text.rstrip(JSON_SPACE).endswith(b"]") and b"\\u" in text[-5:]:
-            offset = text.rindex(b"\\u")  # an escape that would go on behind the end
+            offset = text.rindex(b"\\u")  # the text ends within an escape
         if offset >= len(text):
             reason = "the text ends in the middle of the array"
         raise InvalidJson(f"Invalid JSON at byte {offset}: {reason}", offset=offset) from None
 
 
 def _find_end(text: Bytes, at: int) -> int:
-    """Return where the JSON value ends that begins at this byte."""
+    """Return the end offset of the JSON value that begins at this offset."""
     if text[at] not in b"[{":
         return _end(_SCALAR, text, at)
     depth = 0
@@ -190,22 +190,22 @@ def _iter_parts(
             line += content.count(b"\n", counted_to, begin)
             counted_to = begin
             place = f"line {line}"
-        # A line end may be two bytes, of which the carriage return is not part of the value.
+        # A line may end with a carriage return, which is not part of the value.
         body = b"" if end - begin > limits.max_bytes + 1 else bytes(content[begin:end])
         body = body.rstrip(JSON_SPACE)
         if not body or len(body) > limits.max_bytes:
             yield Part(number, place, refusal=too_large)
-        elif body.startswith(BYTE_ORDER_MARK):  # of a file that was appended to another
+        elif body.startswith(BYTE_ORDER_MARK):  # two files were concatenated
             yield Part(number, place, refusal=marked)
         else:
             yield Part(number, place, body)
 
 
 def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
-    """Return whether the first line is a complete object, and the next one begins another.
+    """Return whether the first line is a complete object, and the next line begins another.
 
-    So a resume on one line that something else follows is not taken for its first line. Without
-    `is_whole` the content is a beginning, whose next line may not be there yet.
+    A resume on one line followed by other text is not JSON Lines. Without `is_whole` the content is
+    only a beginning, whose next line may be missing.
     """
     first = _LINE.search(content)
     if first is None or content[first.start()] != _OBJECT:
@@ -222,19 +222,19 @@ def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
-"""What a zip begins with; the second, one that is empty."""
+"""The first bytes of a zip archive; the second value is for an empty archive."""
 
 _TAR_AT, _TAR = 257, b"ustar"
 
 
-def is_several(content: Bytes) -> bool:
-    """Return whether it is an array, or values one after the other, each on a line."""
+def is_json_bundle(content: Bytes) -> bool:
+    """Return whether the content is an array, or looks like JSON Lines."""
     content = without_mark(content)
     return begins_array(content) or looks_like_lines(content)
 
 
 def check_beginning(beginning: Bytes, limits: Limits, *, is_by_line: bool) -> None:
-    """Raises CannotUnpack when more than one resume may have, which this is, was one value."""
+    """Raise CannotUnpack if a beginning that is longer than a resume may be is that of one value."""
     _refuse_foreign(beginning)
     beginning = without_mark(beginning)
     if is_by_line or begins_array(beginning):
@@ -244,9 +244,9 @@ def check_beginning(beginning: Bytes, limits: Limits, *, is_by_line: bool) -> No
 
 
 def unpack_content(content: Bytes, limits: Limits, *, is_by_line: bool) -> Iterator[Part]:
-    """Yield the parts: `is_by_line` a value a line whatever it looks like, else by what it looks like.
+    """Return an iterator over the parts: a value per line if `is_by_line`, else depending on the content.
 
-    Whether lines are JSON is not looked at. Raises CannotUnpack immediately, if at all.
+    Lines are not checked for JSON. Raises CannotUnpack immediately, if at all.
     """
     _refuse_foreign(content)
     content = without_mark(content)

@@ -1,9 +1,9 @@
 """The importer's loop, turn by turn; `importer.service` calls the turns.
 
 A turn continues with what was read, commits and files away, and takes new files, one account's
-after another's. About twice a second it also sees to what others change: accounts, held files,
-requests, processes that are gone. Of several importers on one folder one works, and the others
-stand by until its slot is free.
+after another's. About twice a second it also checks for changes by other processes: accounts,
+held files, requests, processes that have died. If a folder has more than one importer, one works,
+and the others stand by until its slot is free.
 """
 
 import contextlib
@@ -37,10 +37,10 @@ from resumes.text import counted
 from resumes.watched_folder import FAILED, shown_root
 
 MAINTENANCE_INTERVAL_S = 0.5
-"""How often to see to what others change: half of what people are promised."""
+"""How often to check for changes by other processes; the docs promise twice this."""
 
 ACCOUNTS_INTERVAL_S = 2.0
-"""How often accounts are looked up while none holds files."""
+"""How often accounts are looked up while none of them has held files."""
 
 ROUND_S = 1.0
 """After this long a turn ends although files are left."""
@@ -98,16 +98,16 @@ class Importer:
         """How many files were filed so far, by this process and its helper."""
         self._accounts: list[AccountInfo] = []
         self._unknown_ids: set[str] = set()
-        """Those of the finding, that the store does not know."""
+        """The accounts that the store does not know, as the finding names them."""
         self._resumed: deque[Candidate] = deque()
-        """Files that a process had under way that is gone."""
+        """Files that a process had under way when it died."""
         self._unreached: list[SlotEntry] = []
-        """The same, in folders that cannot be reached for now."""
+        """Such files in folders that cannot be reached for now."""
         self._unreached_due = monotonic()
         self.stands_by = self._has_led = False
-        """Whether another importer works in the folder; and whether this one ever did."""
+        """Whether another importer works in the folder; whether this one ever did."""
         self._left_slots: set[int] = {0}
-        """Slots of processes that are gone, whose files are not continued yet."""
+        """Slots of dead processes whose files were not taken over yet."""
         self._maintenance_due = self._accounts_due = monotonic()
         self._lead_due = monotonic()
         self._trouble: OSError | None = None
@@ -116,23 +116,21 @@ class Importer:
         except OSError as error:
             raise InvalidArgument(f"Cannot write to {shown_root(root)}: {error.strerror}") from None
 
-    # What those who run it ask
-
     @property
     def is_stuck(self) -> bool:
-        """Whether something could not be filed away; nothing new is taken while that is so."""
+        """Whether a file could not be filed away; nothing new is taken until then."""
         return self._pipeline.is_stuck or self._helper.is_stuck
 
     @property
     def leads(self) -> bool:
-        """Whether the folder can be seen to be this importer's to work in."""
+        """Whether this importer holds the folder's slot; false too if that cannot be checked."""
         with contextlib.suppress(OSError):
             return self._slot.is_held
         return False
 
     @property
     def has_work(self) -> bool:
-        """Whether there is something to do now, or under way."""
+        """Whether there is something to do now, or the helper is busy."""
         return self._can_go_on or self._helper.is_busy
 
     @property
@@ -144,31 +142,32 @@ class Importer:
 
     @property
     def _is_working(self) -> bool:
-        """Whether something that was begun can be continued immediately."""
+        """Whether work in progress can continue immediately."""
         can_resume = self._may_take and bool(self._resumed or self._returns.are_due)
         return self._pipeline.can_go_on or can_resume
 
     @property
     def _may_take(self) -> bool:
-        """Whether files may be taken: none is before all slots are free, or while one is stuck."""
+        """Whether files may be taken: none before all dead slots are recovered or while one is stuck."""
         return not self._left_slots and not self.is_stuck
 
     def wait_s(self) -> float:
-        """Seconds until there is something to do, apart from what changes or a helper says."""
+        """Return the seconds until there is something to do, unless a change or the helper's answer
+        comes first."""
         now = self._monotonic()
         if not self.leads:
             return max(0.0, self._lead_due - now)
         if self._is_working:
             return 0.0
-        wait_s = self._maintenance_due - now  # and to try again what could not be filed away
+        wait_s = self._maintenance_due - now  # which also retries filing
         if not self._left_slots:
             wait_s = min(wait_s, self.intake.wait_s())
         return max(0.0, wait_s)
 
     @property
     def next_due(self) -> float | None:
-        """When the first file that somebody waits for will have settled, or the folder is asked
-        for again; None without any."""
+        """When the first awaited file will have settled, or the folder's slot is tried again, on the
+        monotonic clock; None if no file is awaited."""
         if not self.leads:
             return self._lead_due
         if self._left_slots:
@@ -177,7 +176,7 @@ class Importer:
 
     @property
     def awaited(self) -> list[str]:
-        """The names of the files that somebody waits for, below ROOT and escaped."""
+        """The names of the files that are waiting to settle, below ROOT and escaped."""
         return sorted(name for _, name in self._list_awaited())
 
     def _list_awaited(self) -> list[tuple[float, str]]:
@@ -191,8 +190,8 @@ class Importer:
     # Turns
 
     def round(self) -> int:
-        """Do everything that can be done now, for about a second; return how many files came to
-        an end. Raises StoreError and OSError."""
+        """Do everything that can be done now, for about a second; return how many files were filed.
+        Raises StoreError and OSError."""
         before = self.filed
         self._maintenance_due = self._accounts_due = self._lead_due = self._monotonic()
         self._unreached_due = self._maintenance_due
@@ -206,7 +205,7 @@ class Importer:
                 return self.filed - before
 
     def turn(self) -> None:
-        """Advance everything by one step. Raises StoreError and OSError; what was read is
+        """Advance everything by one step. Raises StoreError and OSError; files that were read are
         continued in a later turn."""
         self.intake.mark(self.changes.take())
         if not self._lead():
@@ -220,7 +219,7 @@ class Importer:
         self._pipeline.commit()
         self._pipeline.go_on()
         unopened = self._pipeline.take_left()
-        self._note_resumed(unopened, {one.claim.id: one.signature for one in unopened})
+        self._note_resumed(unopened, {file.claim.id: file.signature for file in unopened})
         if self._may_take:
             self.intake.look()
             self._check_account_owners()
@@ -230,19 +229,19 @@ class Importer:
         self._note_ends(*self._pipeline.take_ends())
         self._returns.answer()
         if self._returns.has_released and not self._is_working:
-            self._maintenance_due = self._monotonic()  # more may be waiting for their places
+            self._maintenance_due = self._monotonic()  # more held files may be waiting
         if self._trouble is not None:
             error, self._trouble = self._trouble, None
             raise error
 
     def _lead(self) -> bool:
-        """Return whether the folder is this importer's to work in; ask for it now and then."""
+        """Return whether this importer holds the folder's slot; try to take it when that is due."""
         if self._slot.is_held:
             return True
         if self._monotonic() < self._lead_due:
             return False
         self._lead_due = self._monotonic() + STAND_BY_INTERVAL_S
-        if self._has_led:  # somebody has emptied or replaced the whole folder under us
+        if self._has_led:  # the whole folder was emptied or replaced
             self._check_folder_owner()
             self._let_go()
             watched_folder.set_owner(self.root, watched_folder.owner_of(self.store))
@@ -260,7 +259,7 @@ class Importer:
         return True
 
     def _let_go(self) -> None:
-        """Have nothing under way any more."""
+        """Forget all work in progress."""
         self._helper.end()
         self._pipeline.drop()
         self._resumed.clear()
@@ -269,7 +268,7 @@ class Importer:
         self.intake.give_up()
 
     def _maintain(self) -> None:
-        """See to what others changed."""
+        """Check for what other processes changed, and act on it."""
         self._check_folder_owner()
         self._returns.look()
         self._find_accounts()
@@ -277,9 +276,9 @@ class Importer:
         held = self._returns.held
         for files in held.values():
             self.intake.ids.follow(files[-1].claim_id)
-        by_id = {one.id: one for one in self._accounts}
+        by_id = {account.id: account for account in self._accounts}
         unknown = self._find_unknown(held.keys())
-        resumed = {one.claim.account_id for one in self._resumed}
+        resumed = {file.claim.account_id for file in self._resumed}
         busy = self._pipeline.unpacking_account_ids | resumed | unknown
         self._pipeline.set_queues(self._returns.release(by_id, busy=busy))
         self._note_unknown(unknown)
@@ -296,13 +295,13 @@ class Importer:
             )
 
     def _find_owners(self) -> None:
-        self.intake.find_owners({one.name: one for one in self._accounts})
+        self.intake.find_owners({info.name: info for info in self._accounts})
 
     def _check_account_owners(self) -> None:
-        """Find owners again if an account is gone: a new file goes to whoever has its folder's name when
-        it is taken (pitfalls S14)."""
+        """Find owners again if an account is gone: a new file goes to the account that has its folder's
+        name when the file is taken (pitfalls S14)."""
         inboxes = self.intake.inboxes.values()
-        owner_ids = {one.account.id for one in inboxes if one.queue and one.account is not None}
+        owner_ids = {box.account.id for box in inboxes if box.queue and box.account is not None}
         if owner_ids and accounts.find_open(self.store, owner_ids) != owner_ids:
             self._accounts_due = self._monotonic()
             self._find_accounts()
@@ -320,7 +319,7 @@ class Importer:
         self.notices.clear("owner")
 
     def _find_accounts(self) -> None:
-        """Read the accounts; often, while one may get room for what it holds."""
+        """Read the accounts; every time while one has held files, for which it may get room."""
         now = self._monotonic()
         if self._returns.held or now >= self._accounts_due:
             self._accounts = accounts.list_open(self.store)
@@ -329,13 +328,13 @@ class Importer:
     def _find_unknown(self, account_ids: Collection[str]) -> set[str]:
         """Return the accounts that the store neither has nor has deleted.
 
-        Their files are left alone: the store may be older than they are, after a restore.
+        Their files are left alone: the store may have been restored from an older backup.
         """
-        others = set(account_ids) - {one.id for one in self._accounts}
+        others = set(account_ids) - {info.id for info in self._accounts}
         if not others:
             return others
         self._accounts = accounts.list_open(self.store)
-        others -= {one.id for one in self._accounts}
+        others -= {info.id for info in self._accounts}
         return others - accounts.find_deleted(self.store, others)
 
     def _note_unknown(self, unknown: set[str]) -> None:
@@ -350,7 +349,7 @@ class Importer:
             self.notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
 
     def _recover(self) -> None:
-        """Continue the work in progress of processes that are gone. Raises StoreError and OSError."""
+        """Continue the work in progress of dead processes. Raises StoreError and OSError."""
         self._helper.watch_over()
         self._helper.reap()
         if self._unreached and self._monotonic() >= self._unreached_due:
@@ -361,7 +360,7 @@ class Importer:
         for number in sorted(self._left_slots):
             slot = self._slot if number == 0 else Slot(self.root, number)
             if number and not slot.take():
-                continue  # a process that helped an importer which is gone, and lives still
+                continue  # a helper that has outlived its importer
             try:
                 self._unreached += self._go_on_with(slot, slot.load())
             finally:
@@ -370,18 +369,18 @@ class Importer:
             self._left_slots.discard(number)
 
     def _go_on_with(self, slot: Slot, entries: Collection[SlotEntry]) -> list[SlotEntry]:
-        """Continue with files of the slot's note; return those that cannot be reached for now."""
+        """Continue with the files in the slot's note; return those that cannot be reached for now."""
         plan = plan_recovery(
             self.store, str(self.root), self.options.format, entries, self.options.account
         )
         if slot.number in self._left_slots:
             self.intake.give_up(slot.number)
         unreached = {entry.claim.id: entry for entry, _ in plan.unreached}
-        kept = {one.claim.id: one.claim for one in plan.resumed}
-        kept |= {one.work.claim.id: one.work.claim for one in plan.ended}
+        kept = {file.claim.id: file.claim for file in plan.resumed}
+        kept |= {file.work.claim.id: file.work.claim for file in plan.ended}
         reached = [entry for entry in entries if entry.claim.id not in unreached]
         over = [entry.claim for entry in reached if entry.claim.id not in kept]
-        # While they are noted: a process that is killed now does it again.
+        # Before they leave the note, so that a process that is killed here does it again.
         for entry in reached:
             self._pipeline.filer.tidy(entry.claim)
         self._slot.adopt(
@@ -393,7 +392,7 @@ class Importer:
             self._slot.adopt(unreached.values())
             slot.end(entry.claim.id for entry in entries)
         elif over:
-            slot.end(one.id for one in over)
+            slot.end(claim.id for claim in over)
         for claim in over:
             self.intake.end(claim.id)
             self.intake.look_again(claim)
@@ -415,9 +414,9 @@ class Importer:
         self.notices(key, untaken(claim.name, problem))
 
     def _resume(self, candidates: Iterable[Candidate]) -> None:
-        for one in candidates:
-            self._hold(one.claim)
-            self._resumed.append(one)
+        for candidate in candidates:
+            self._hold(candidate.claim)
+            self._resumed.append(candidate)
 
     def _hold(self, claim: Claim) -> None:
         self.intake.hold(claim)
@@ -425,7 +424,7 @@ class Importer:
             self._returns.hold(claim)
 
     def _give_helper(self) -> None:
-        """Have a helper if there is a backlog, and give it files."""
+        """Start a helper if there is a backlog, and give it files."""
         backlog = sum(len(inbox.queue) + inbox.found for inbox in self.intake.inboxes.values())
         is_working = self._pipeline.under_way > 0
         self._helper.supervise(backlog=backlog, is_working=is_working)
@@ -442,12 +441,12 @@ class Importer:
                 self._filed(report)
 
     def _take(self) -> None:
-        """Read the next files: what others had under way first, then those that were put away before,
-        and with them new ones of other accounts (pitfalls I12)."""
+        """Read the next files: first those that dead processes had under way, then those to reimport
+        together with new files of other accounts (pitfalls I12)."""
         most = self.options.tuning.batch_files
         if self._resumed:
             batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
-            read = {one.claim.id: one.known.signature for one in batch if one.known is not None}
+            read = {file.claim.id: file.known.signature for file in batch if file.known is not None}
             self._note_resumed(self._pipeline.read(batch), read)
             return
         busy = self._returns.due_account_ids
@@ -458,8 +457,8 @@ class Importer:
     def _note_resumed(
         self, all_left: Iterable[NotImported], read: Mapping[str, Signature | None]
     ) -> None:
-        """Have files that cannot be read for now go on under their claims, which may have resumes in the
-        store already; `read` is what was read of them before."""
+        """Keep files that cannot be read for now under their claims, which may have resumes in the
+        store already; `read` has their earlier signatures by claim id."""
         unfinished = []
         for left in all_left:
             claim = left.claim
@@ -478,13 +477,13 @@ class Importer:
             dismiss_unfinished(self.store, claim)
 
     def _note_left(self, left: Iterable[NotImported]) -> None:
-        for one in left:
-            if one.why is FailureReason.TROUBLE:
-                self._trouble = one.error
-            if one.claim.is_return:
-                self._returns.has_released = False  # else it would be tried again without a pause
-                self._returns.end(one.claim.id, is_over=one.why is FailureReason.GONE)
-            self.intake.leave(one)
+        for file in left:
+            if file.why is FailureReason.TROUBLE:
+                self._trouble = file.error
+            if file.claim.is_return:
+                self._returns.has_released = False  # else it would be retried without a pause
+                self._returns.end(file.claim.id, is_over=file.why is FailureReason.GONE)
+            self.intake.leave(file)
 
     def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
         self._kept_ids.difference_update(over)
@@ -510,23 +509,23 @@ class Importer:
 
     @property
     def _under_way(self) -> int:
-        """Files that are read and not filed, by us and by the helper, or that cannot be reached."""
+        """Return how many files are read and not filed, here and in the helper, or out of reach."""
         return self._pipeline.under_way + self._helper.under_way + len(self._unreached)
 
     @property
     def _unfinished(self) -> int:
-        """Files under way, without those that were reported."""
+        """Return how many files are under way, without those that were reported."""
         return max(0, self._under_way - len(self._kept_ids))
 
     def progress(self) -> Progress:
-        """Return how far everything is."""
+        """Return how far the import is."""
         inboxes = self.intake.inboxes.values()
         waiting = sum(inbox.waiting for inbox in inboxes) + self._unfinished
         is_complete = not any(inbox.is_looking for inbox in inboxes)
         return Progress(**vars(self._summary) | {"waiting": waiting}, is_complete=is_complete)
 
     def summary(self) -> Summary:
-        """Return what this importer did so far, and what lay in the inbox at the last look."""
+        """Return what this importer did so far, and what was in the inbox at the last scan."""
         inboxes = self.intake.inboxes.values()
         resting = sum(inbox.settling.count_resting() for inbox in inboxes)
         stuck = sum(
@@ -540,7 +539,7 @@ class Importer:
         )
 
     def close(self) -> None:
-        """Let other importers continue with what is left."""
+        """Release the slot, so that other importers can continue with what is left."""
         self._helper.end()
         self._hear_helper()
         self._pipeline.drop()

@@ -1,4 +1,4 @@
-"""What is reported to those who run the importer: each file's end, the sums, and notices, each once."""
+"""Reports to the operator of an importer: each file's outcome, the totals, and notices, each once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from resumes.watched_folder import FAILED
 
 
 class FileReport(NamedTuple):
-    """The outcome of a file. `name` is its path below ROOT, escaped; `filed_as` where it is now,
-    as text with surrogates."""
+    """The outcome of a file. `name` is its path below ROOT, escaped; `filed_as` its present path, as
+    text with surrogates."""
 
     account: str
     name: str
@@ -26,9 +26,9 @@ class FileReport(NamedTuple):
     warnings: int
     claim_id: str = ""
     is_retry: bool = False
-    """Whether it had failed before and was retried."""
+    """Whether the file had failed before and was retried."""
     is_kept: bool = False
-    """Whether it stays where it was, because it must not be copied to another disk."""
+    """Whether the file stays in the inbox, because it is too large to copy to another disk."""
 
 
 def as_report(
@@ -53,11 +53,11 @@ def as_report(
 
 @dataclass
 class Summary:
-    """How many files came to which end, and how many are in the inbox at the end.
+    """How many files had which outcome, and how many are in the inbox at the end.
 
-    `held` counts those that this run held and did not release again; `ignored` names that are
-    never imported; `waiting` files that were left because there was no account or no time; `stuck` the
-    files and folders among them that have an owner and could not be taken, looked into or filed.
+    `held` counts those that this run held and did not release again; `ignored` names that are never
+    imported; `waiting` files that were left because there was no account or no time; `stuck` the
+    files and folders among them that have an owner and could not be read, scanned or filed.
     """
 
     done: int = 0
@@ -69,43 +69,43 @@ class Summary:
     stuck: int = 0
 
     def count(self, outcome: FileOutcome, by: int = 1) -> None:
-        """Count a file that came to this end."""
+        """Count files with this outcome."""
         setattr(self, outcome.value, getattr(self, outcome.value) + by)
 
 
 @dataclass
 class Progress(Summary):
-    """How far an importer is. `waiting` files were seen and are not at their end yet; more may
-    come to light while a look is not complete."""
+    """How far an importer is. `waiting` counts the files that were seen and are not finished; a scan in
+    progress may find more."""
 
     is_complete: bool = True
 
 
 Remark = Callable[[str, str], None]
-"""Reports something once: a key that identifies it, and the sentence."""
+"""Reports a sentence once for its key."""
 
 
 PREVENTING = frozenset({"trouble", "unfiled", "unlisted", "unmovable", "unread"})
-"""First words of the keys of notices that are findings too: they say what prevents an import."""
+"""First words of the keys of notices that are findings too, because they prevent an import."""
 
 MAX_FINDINGS = 10
-"""In the importer's row: many files may have the same problem."""
+"""The maximum number of findings in the importer's row; many files may have the same problem."""
 
 
 class Notices:
-    """What is reported about an importer, each thing once until it is over.
+    """The notices of an importer, each reported once until it is resolved.
 
-    Findings are what is wrong at present, and stand in the importer's row as well.
+    Findings are present problems, and are in the importer's row as well.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.tell = tell
-        """Tell a sentence, whenever it comes."""
+        """Report a sentence, even if it was reported before."""
         self._told: set[str] = set()
         self._findings: dict[str, ImporterFinding] = {}
 
     def __call__(self, key: str, sentence: str) -> None:
-        """Report the sentence, unless that of the key was reported and is not over."""
+        """Report the sentence, unless one with this key was reported and is not resolved."""
         if key.partition(" ")[0] in PREVENTING:
             self._findings[key] = ImporterFinding(key, ImporterState.DEGRADED, sentence)
         if key not in self._told:
@@ -113,44 +113,44 @@ class Notices:
             self.tell(sentence)
 
     def resolve(self, key: str) -> bool:
-        """Have it reported again when it comes again; return whether it had been reported."""
+        """Report the key again when it comes again; return whether it had been reported."""
         was_told = key in self._told
         self._told.discard(key)
         self._findings.pop(key, None)
         return was_told
 
     def all_over(self, word: str) -> None:
-        """Do the same for each finding whose key begins with this word."""
-        for key in [one for one in self._findings if one.partition(" ")[0] == word]:
+        """Resolve each finding whose key begins with this word."""
+        for key in [known for known in self._findings if known.partition(" ")[0] == word]:
             self.resolve(key)
 
     def find(self, key: str, state: ImporterState, sentence: str) -> None:
-        """Tell and keep a finding, unless it is known."""
+        """Report and keep a finding, unless it is known."""
         finding = ImporterFinding(key, state, sentence)
         if self._findings.get(key) != finding:
             self._findings[key] = finding
             self.tell(sentence)
 
     def clear(self, key: str) -> None:
-        """Tell that a finding is over; nothing when there is none."""
+        """Report that a finding is resolved; do nothing if there is none."""
         finding = self._findings.pop(key, None)
         if finding is not None:
             self.tell(f"Resolved: {finding.sentence}")
 
     def findings(self) -> tuple[ImporterFinding, ...]:
-        """Return what is not ok, the worst first, at most ten."""
+        """Return the findings, the worst first, at most ten."""
         order = list(ImporterState)
-        worst = sorted(self._findings.values(), key=lambda one: -order.index(one.state))
+        worst = sorted(self._findings.values(), key=lambda finding: -order.index(finding.state))
         return tuple(worst[:MAX_FINDINGS])
 
     @property
     def state(self) -> ImporterState:
         """The worst of the findings."""
-        return next((one.state for one in self.findings()), ImporterState.OK)
+        return next((finding.state for finding in self.findings()), ImporterState.OK)
 
 
 def unowned(folder: str, default_account: str | None) -> str:
-    """Return what is reported of files that nobody owns: in a folder of ROOT, or directly in it if empty."""
+    """Return the notice on files without an owner, in a folder of ROOT or, if empty, directly in ROOT."""
     if folder:
         return (
             f'The folder "{escaped(folder)}" does not match any account, so its files are waiting. '
@@ -168,10 +168,10 @@ def unowned(folder: str, default_account: str | None) -> str:
 
 
 def left_alone(folders: SystemFolders) -> str:
-    """Return what is reported of the files in system folders."""
+    """Return the notice on files in system folders."""
     return f"{folders} will not be imported: recycle bins, snapshots and other system folders"
 
 
 def untaken(name: str, why: str) -> str:
-    """Return what is reported of a file that cannot be taken. The name is escaped."""
+    """Return the notice on a file that cannot be read or moved. The name is escaped."""
     return f"Cannot pick up {name}: {why}. It stays where it is and will be retried"

@@ -8,25 +8,25 @@ from resumes.filesystems import DISK_FLOOR_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Sizes and times that suit everybody; tests have smaller ones."""
+    """Sizes and times that users need not change; tests use smaller ones."""
 
     batch_files: int = 200
     batch_bytes: int = 16 * 1024 * 1024
-    """A transaction is full with either."""
+    """A transaction is full at either limit."""
 
     slice_items: int = 100
     slice_bytes: int = 4 * 1024 * 1024
-    """The same for the part of a file of several resumes that is committed at once."""
+    """The same limits for the part of a bundle that is committed at once."""
 
     helper_from: int = 1_000
-    """A backlog of this many files is worth a helper process."""
+    """The size of a backlog, in files, for which a helper process is started."""
 
     write_timeout_s: float = 2.0
-    """How long a write waits for its turn: whoever stops the importer does not wait for the store."""
+    """How long a write waits for its turn; short, so that stopping the importer does not take long."""
 
     first_back_off_s: float = 0.5
     longest_back_off_s: float = 30.0
-    """How long nothing is tried after the first failure, and after many in a row."""
+    """The pause after the first failure, and the longest pause after many in a row."""
 
 
 DEFAULT_TUNING = Tuning()
@@ -34,24 +34,24 @@ DEFAULT_TUNING = Tuning()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a file is taken."""
+    """The maximum sizes of what is read from a file."""
 
     max_bytes: int
-    """Of one resume (`Format.max_bytes`)."""
+    """The limit for one resume (`Format.max_bytes`)."""
 
     max_file_bytes: int
-    """Of the whole file, inflated; of a zip, of all members that are opened together."""
+    """The limit for the whole file, decompressed; for a zip, the sum of all members to import."""
 
     max_parts: int = 100_000
-    """Resumes in a file."""
+    """The limit for the resumes in a bundle."""
 
     max_members: int = 10_000
-    """Members of a zip, whatever they are; streams of a gzip file."""
+    """The limit for the members of a zip, including skipped ones, and the streams of a gzip file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Chosen once, for as long as the folder is watched."""
+    """The options of an importer, which do not change while it runs."""
 
     account: str | None = None
     """The name of the account that owns files directly in ROOT."""
@@ -83,14 +83,14 @@ class Options:
     format: Format = DEFAULT_FORMAT
 
     max_file_bytes: int = 64 * 1024 * 1024
-    """The largest file of several resumes, inflated."""
+    """The maximum size of a bundle, decompressed, in bytes."""
 
     disk_floor_bytes: int = DISK_FLOOR_BYTES
-    """What stays free on a disk that files are copied to."""
+    """The space in bytes that stays free on a disk that files are copied to."""
 
     tuning: Tuning = DEFAULT_TUNING
 
     @property
     def limits(self) -> Limits:
-        """How much is unpacked of one file."""
+        """The limits for one file."""
         return Limits(self.format.max_bytes, self.max_file_bytes)

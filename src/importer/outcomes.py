@@ -1,6 +1,6 @@
-"""What happens to a file for each error: one table, of which tests walk every code.
+"""What happens to a file for each error: one table, whose every code is tested.
 
-What a file's owner can do about a reason, `resumes.import_reasons` says.
+`resumes.import_reasons` says what a file's owner can do about a reason.
 """
 
 import heapq
@@ -42,7 +42,7 @@ REASONS: Mapping[ErrorCode, Reason | None] = {
     ErrorCode.COVER_LETTER: Reason.COVER_LETTER,
     ErrorCode.TOO_LARGE: Reason.TOO_LARGE,
     ErrorCode.QUOTA_REACHED: Reason.QUOTA_REACHED,
-    # The create path knows one thing that can be missing: the account.
+    # Only the account can be missing when a resume is created.
     ErrorCode.NOT_FOUND: Reason.ACCOUNT_DELETED,
     ErrorCode.STORE_UNAVAILABLE: None,
     ErrorCode.OUTCOME_UNKNOWN: None,
@@ -55,7 +55,7 @@ REASONS: Mapping[ErrorCode, Reason | None] = {
     ErrorCode.CONFLICT: Reason.INTERNAL_ERROR,
     ErrorCode.IDEMPOTENCY_MISMATCH: Reason.INTERNAL_ERROR,
 }
-"""Why a file failed, or is held at a full quota. With None the store is asked again later."""
+"""Why a file failed, or is held at a full quota. None means that the store is tried again later."""
 
 
 class Refusal(NamedTuple):
@@ -68,7 +68,7 @@ class Refusal(NamedTuple):
     issues: tuple[Issue, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the reason as reports and the ledger's items have it."""
+        """Return the fields that reports and the ledger's items have."""
         return {
             "reason": self.reason.value,
             "message": escaped(self.message),
@@ -78,12 +78,12 @@ class Refusal(NamedTuple):
 
 
 def issues_as_dicts(issues: Iterable[Issue]) -> list[dict[str, str]]:
-    """Return issues or warnings as reports have them."""
+    """Return issues or warnings in the form that reports have."""
     return [{"path": escaped(issue.path), "message": escaped(issue.message)} for issue in issues]
 
 
 class ItemConclusion(NamedTuple):
-    """The outcome of one resume in a file of several. `place` is where it is, for people."""
+    """The outcome of one resume in a bundle. `place` is its position, for people (`Part.place`)."""
 
     item: int
     place: str
@@ -93,7 +93,7 @@ class ItemConclusion(NamedTuple):
     warnings: tuple[Issue, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
-        """Return the item as reports have it."""
+        """Return the item in the form that reports have."""
         is_duplicate = self.outcome is FileOutcome.DUPLICATE
         return {
             "item": self.item,
@@ -108,7 +108,7 @@ class ItemConclusion(NamedTuple):
 
 MAX_LISTED_ITEMS = 1_000
 MAX_LISTED_CHARS = 1024 * 1024
-"""How many items a report lists, and how long they are together as JSON; the rest is counted."""
+"""The maximum number of items in a report, and of their characters as JSON; others are counted."""
 
 _REPORT_PRIORITY = (
     (FileOutcome.FAILED, False),
@@ -117,7 +117,7 @@ _REPORT_PRIORITY = (
     (FileOutcome.DUPLICATE, False),
     (FileOutcome.DONE, False),
 )
-"""The order in which items are listed, by outcome and whether they have warnings, until the list is full."""
+"""The order in which items fill the list, by outcome and whether they have warnings."""
 
 
 class _Listed(NamedTuple):
@@ -127,9 +127,9 @@ class _Listed(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """The outcomes of the resumes in a file: how many there are of each, and the first of each.
+    """The outcomes of the resumes in a bundle: how many there are of each, and the first of each.
 
-    However many items a file has, and however much is said about each, this stays small.
+    Its size is bounded, however many items a bundle has and however long their messages are.
     """
 
     counts: Counter[FileOutcome] = field(default_factory=Counter)
@@ -145,7 +145,7 @@ class Tally:
         self.warnings += len(item.warnings)
         kind = item.outcome, bool(item.warnings)
         first = self._first[kind]
-        if first and item.refusal is not None:  # the report has all issues of the first alone
+        if first and item.refusal is not None:  # only the first item's issues are all reported
             item = item._replace(refusal=item.refusal._replace(issues=()))
         if len(first) < MAX_LISTED_ITEMS and self._chars[kind] < MAX_LISTED_CHARS:
             chars = len(json.dumps(item.as_dict()))
@@ -154,33 +154,33 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return self.counts.total()
 
     def first(self, outcome: FileOutcome) -> ItemConclusion | None:
-        """Return the first item of this outcome, with warnings if there is one; None if there is none."""
+        """Return the first item of this outcome, preferably with warnings; None if there is none."""
         found = (self._first[kind] for kind in _REPORT_PRIORITY if kind[0] is outcome)
         return next((first[0].item for first in found if first), None)
 
     def listed(self) -> list[ItemConclusion]:
-        """Return the items that a report lists, in the file's order."""
+        """Return the items that a report lists, in the bundle's order."""
         listed: list[ItemConclusion] = []
         chars = 0
-        for one in itertools.chain.from_iterable(self._first[kind] for kind in _REPORT_PRIORITY):
-            chars += one.chars
+        for entry in itertools.chain.from_iterable(self._first[kind] for kind in _REPORT_PRIORITY):
+            chars += entry.chars
             if listed and (len(listed) == MAX_LISTED_ITEMS or chars > MAX_LISTED_CHARS):
                 break
-            listed.append(one.item)
+            listed.append(entry.item)
         return sorted(listed, key=attrgetter("item"))
 
     def iter_problems(self) -> Iterator[ItemConclusion]:
-        """Yield the first items that are not done, in the file's order."""
+        """Yield the first items that are not done, in the bundle's order."""
         kinds = (kind for kind in _REPORT_PRIORITY if kind[0] is not FileOutcome.DONE)
-        lists = ([one.item for one in self._first[kind]] for kind in kinds)
+        lists = ([entry.item for entry in self._first[kind]] for kind in kinds)
         return heapq.merge(*lists, key=attrgetter("item"))
 
     def __str__(self) -> str:
-        """Return how many items came to which end: `997 done, 3 failed`."""
+        """Return how many items have each outcome: `997 done, 3 failed`."""
         order = (FileOutcome.DONE, FileOutcome.DUPLICATE, FileOutcome.HELD, FileOutcome.FAILED)
         return ", ".join(f"{self.counts[end]} {end.value}" for end in order if self.counts[end])
 
@@ -207,17 +207,21 @@ class SkippedMembers:
     named: Sequence[SkippedMember] = ()
 
     def describe(self, most: int = 10) -> str:
-        """Return `2 members: notes.txt (not .json, …), .a.json (hidden or temporary)`, naming this many."""
-        parts = [f"{one.name} ({_MEMBER_WORDS[one.why]})" for one in self.named[:most]]
+        """Return `2 members: notes.txt (not .json, …), .a.json (hidden or temporary)`, at most `most`."""
+        parts = [f"{member.name} ({_MEMBER_WORDS[member.why]})" for member in self.named[:most]]
         if self.count > len(parts):
             parts.append(f"and {self.count - len(parts):,} more")
         return f"{counted(self.count, 'member')}: {', '.join(parts)}"
 
     def as_dicts(self) -> list[dict[str, str]]:
-        """Return the first of them as reports and `--json` have them."""
+        """Return the first of them in the form that reports and `--json` have."""
         return [
-            {"member": one.name, "reason": one.why.value, "message": _MEMBER_WORDS[one.why]}
-            for one in self.named
+            {
+                "member": member.name,
+                "reason": member.why.value,
+                "message": _MEMBER_WORDS[member.why],
+            }
+            for member in self.named
         ]
 
 
@@ -227,8 +231,8 @@ NONE_SKIPPED = SkippedMembers()
 class Conclusion(NamedTuple):
     """The outcome of a claimed file.
 
-    `resume_id` is the one made, or the one it duplicates; None for a file of several, whose
-    `items` say it of each.
+    `resume_id` is that of the created resume, or of the one it duplicates; None for a bundle, whose
+    `items` have their own.
     """
 
     outcome: FileOutcome
@@ -240,12 +244,12 @@ class Conclusion(NamedTuple):
 
     @property
     def warning_count(self) -> int:
-        """How many warnings there are, about all items together."""
+        """The number of warnings about all items together."""
         return len(self.warnings) + (self.items.warnings if self.items else 0)
 
     @property
     def remark(self) -> str | None:
-        """The message about a file that is done and has a report; None without one."""
+        """The message about a done file that has a report; None if it has none."""
         if self.items:
             skipped = f". Skipped {self.skipped.describe(3)}" if self.skipped.count else ""
             return f"Imported: {self.items}{skipped}"
@@ -262,7 +266,7 @@ class Conclusion(NamedTuple):
 def conclude(
     verdict: Resume | Refusal, creation: Creation, result: Sequence[Outcome] | ResumesError
 ) -> Conclusion:
-    """Return what the create path's answer makes of a file with one resume at most."""
+    """Return the conclusion about a file of at most one resume from the result of its creation."""
     if isinstance(result, ResumesError):
         return conclude_one(verdict, result)
     if result:
@@ -273,7 +277,7 @@ def conclude(
 
 
 def conclude_one(verdict: Resume | Refusal, outcome: Outcome | ResumesError) -> Conclusion:
-    """Return what the create path's answer makes of one resume."""
+    """Return the conclusion about one resume from the result of its creation."""
     if isinstance(outcome, Created):
         warnings = verdict.warnings if isinstance(verdict, Resume) else ()
         return Conclusion(FileOutcome.DONE, outcome.id, warnings=warnings)
@@ -286,19 +290,19 @@ def conclude_one(verdict: Resume | Refusal, outcome: Outcome | ResumesError) -> 
 
 
 def failed(refusal: Refusal) -> Conclusion:
-    """Return the end of a file that failed for this reason."""
+    """Return the conclusion about a file that failed for this reason."""
     return Conclusion(FileOutcome.FAILED, refusal=refusal)
 
 
 def held(message: str | None) -> Conclusion:
-    """Return the end of a file that waits for a place."""
+    """Return the conclusion about a file that waits for room in the quota."""
     return Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, message or ""))
 
 
 def sum_up(items: Tally, skipped: SkippedMembers) -> Conclusion:
-    """Return the outcome of a file of several resumes, of which there is at least one.
+    """Return the conclusion about a bundle, from at least one item.
 
-    That is the worst of theirs; the file is a duplicate only when all of them are.
+    Its outcome is the worst of theirs; a bundle is a duplicate only if all items are.
     """
     order = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
     first = next(item for item in map(items.first, order) if item is not None)
@@ -312,14 +316,14 @@ def sum_up(items: Tally, skipped: SkippedMembers) -> Conclusion:
 
 
 def conclusion_of(row: FileRow) -> Conclusion:
-    """Return what the ledger says of a file, as far as its place depends on it."""
-    if row.reason not in list(Reason):  # one of a later version
+    """Return the ledger's conclusion about a file, as far as its folder depends on it."""
+    if row.reason not in list(Reason):  # from a later version
         return Conclusion(row.outcome)
     return Conclusion(row.outcome, refusal=Refusal(Reason(row.reason), row.message or ""))
 
 
 def verdict_of(conclusion: Conclusion) -> Verdict:
-    """Return the conclusion as the ledger keeps it."""
+    """Return the conclusion in the ledger's form."""
     refusal = conclusion.refusal
     if refusal is None:
         return Verdict(conclusion.outcome)
@@ -328,7 +332,7 @@ def verdict_of(conclusion: Conclusion) -> Verdict:
 
 
 def as_ledger_text(conclusion: Conclusion) -> str | None:
-    """Return what the ledger keeps of items and warnings: counts, and the first items not done.
+    """Return the ledger's text about items and warnings: counts, and the first items not done.
 
     None for a file of one resume without warnings.
     """
@@ -358,7 +362,7 @@ def as_ledger_text(conclusion: Conclusion) -> str | None:
 
 
 def parse(body: bytes, accepted: Format) -> Resume | Refusal:
-    """Return the resume that the bytes hold, or why they hold none."""
+    """Return the resume in these bytes, or why they are none."""
     try:
         return analyzer.parse_imported(body, accepted)
     except ResumesError as error:
@@ -366,7 +370,7 @@ def parse(body: bytes, accepted: Format) -> Resume | Refusal:
 
 
 def judge(body: bytes, accepted: Format) -> Resume | Refusal:
-    """Return what `parse` does. Never raises."""
+    """Return what `parse` returns, and a refusal if it fails. Never raises."""
     try:
         return parse(body, accepted)
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
@@ -377,15 +381,15 @@ CRASHED = Refusal(Reason.CRASHED, "The importer crashed each time it read this f
 
 
 def unreadable(error: OSError) -> Refusal:
-    """Return a refusal for what cannot be opened."""
-    # We refuse what is not a regular file, so the system has no message for it.
+    """Return a refusal for a path that cannot be opened."""
+    # `NotAFile` is ours, so it has no message of the system.
     why = f"Cannot read it: {error.strerror}" if error.strerror else "Not a regular file"
     return Refusal(Reason.UNREADABLE, why)
 
 
 def log_exception(text: str, *values: object) -> None:
-    """Log the exception being handled; of a refused statement without its cause, with which the database may
-    repeat what it was given."""
+    """Log the exception being handled; without the cause of a refused statement, in which the database
+    may quote the data."""
     error = sys.exc_info()[1]
     if isinstance(error, StatementRefused):
         logger.error(f"{text}: %s", *values, error.message)

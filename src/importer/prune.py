@@ -1,8 +1,8 @@
-"""Remove old done files: the one place where a file of the watched folder is deleted.
+"""Remove old done files: the only code that deletes a file of the watched folder.
 
-Only what was imported, only where we put it, only under a name that we give. Anything else stays,
-and so does its folder. Folders are opened by descriptor and never through links, so nothing outside
-of ROOT can be reached.
+It removes only imported files, in the folders and under the names that the importer gives them. Other
+files stay, and so do their folders. Folders are opened by descriptor and never through links, so
+nothing outside of ROOT can be reached.
 """
 
 import contextlib
@@ -21,14 +21,14 @@ from resumes.watched_names import EXTENSIONS, REPORT
 
 _ENDING = "|".join(map(re.escape, (*EXTENSIONS, REPORT)))
 _OURS = re.compile(rf".+-(?:[0-9a-f]{{8}}|[0-9a-f]{{24}})(?:{_ENDING})", re.DOTALL)
-"""What files and their reports are put away as: a claim's id, in part or whole, comes last."""
+"""The names of filed files and their reports: they end with a claim's id, in part or whole."""
 
 
 def prune(root: Path, keep_days: int, now_us: int, at_most: int = 1_000, *, remark: Remark) -> int:
-    """Remove done files of more than `keep_days` days ago; return how many went.
+    """Remove done files of more than `keep_days` days ago; return how many were removed.
 
-    Days are those of `_done`, in UTC; 0 keeps today's alone. `at_most` bounds a call, so that the
-    importer continues after a short time. What cannot be removed stays, and is reported.
+    Days are those of `_done`, in UTC; 0 keeps only today's. `at_most` bounds a call, so that the
+    importer continues after a short time. A file that cannot be removed stays, and is reported.
     """
     today = date.fromisoformat(timestamp(now_us)[:10])
     first_kept = (today - timedelta(days=keep_days)).isoformat()
@@ -44,15 +44,15 @@ def prune(root: Path, keep_days: int, now_us: int, at_most: int = 1_000, *, rema
 def _prune_folder(
     name: str, parent: int, place: str, at_most: int, remark: Remark, *, is_day: bool = True
 ) -> int:
-    """Remove our files from a day's folder, or an account's in it; then the folder, if empty."""
+    """Remove our files from a day's folder, or an account's folder in it; then the folder, if empty."""
     removed = 0
     with _remarking(place, remark), opened(name, FOLDER_FLAGS, dir_fd=parent) as folder:
         for account in filter(NAME.fullmatch, _list_folders(folder) if is_day else ()):
             removed += _prune_folder(
                 account, folder, f"{place}/{account}", at_most - removed, remark, is_day=False
             )
-        # Files directly in a day's folder are from before accounts had folders of their own.
-        # Listed before any is removed: what scandir yields of a folder that changes is undefined.
+        # Early versions filed directly in a day's folder. All entries are listed before any is removed,
+        # since what scandir yields for a folder that changes is undefined.
         with os.scandir(folder) as entries:
             ours = (
                 entry.name
@@ -70,7 +70,7 @@ def _prune_folder(
 
 
 def _list_folders(folder: int) -> list[str]:
-    """Return the names of the folders in it, sorted: days come in order."""
+    """Return the names of the folders in it, sorted, so that days are in order."""
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
@@ -84,7 +84,7 @@ def _is_day(name: str) -> bool:
 
 @contextlib.contextmanager
 def _remarking(place: str, remark: Remark) -> Iterator[None]:
-    """Remark on an OSError instead of raising it; ignore what somebody else removed."""
+    """Report an OSError instead of raising it; ignore files that another process removed."""
     try:
         yield
     except FileNotFoundError:

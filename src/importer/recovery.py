@@ -1,17 +1,17 @@
-"""Recovery: work in progress of a process that is gone is finished, or left to be found again.
+"""Recovery: a dead process's work in progress is finished, or left to be found again.
 
-    noted, not read             one of these may have ended the process: each is read alone under its
+    noted, not read             one of these may have killed the process: each is read alone under its
                                 claim (I10)
-    read, not in the ledger     nothing happened yet: a new file; read alone too if it ended a process
-    in the ledger, not moved    imported again under its claim, which the create path knows; a held
-                                or failed file only if the ledger has another end for it now
+    read, not in the ledger     a new file; read alone too if it killed a process
+    in the ledger, not moved    imported again under its claim, which the ledger knows; a held or
+                                failed file only if the ledger has another outcome for it now
     the same, changed since     a new file
     moved                       checked again, as the process would have done (I4)
-    set aside, to be copied     copied, or put back if it was changed or the ledger knows nothing
+    set aside, to be copied     copied, or put back if it was changed or is not in the ledger
     being unpacked              continued under its claim, after the items that are stored; if it is
-                                gone or was changed since, it is taken off the list
+                                gone or was changed since, it is dismissed
 
-Each step may be cut off and is done again (pitfalls I1, I6).
+Each step may be cut off, and is repeated then (pitfalls I1, I6).
 """
 
 import math
@@ -35,14 +35,14 @@ from resumes.store.import_ledger import FileOutcome
 
 
 class Recovery(NamedTuple):
-    """What is to be done with files that were under way."""
+    """What to do with files that were under way."""
 
     resumed: list[Candidate]
-    """To be imported under the claims that they had."""
+    """Files to import under the claims that they had."""
     ended: list[PendingFiling]
-    """Imported: to be put away, or looked at where they were put."""
+    """Imported files, to file or to check where they were filed."""
     unreached: list[tuple[SlotEntry, OSError]]
-    """Nothing can be said of them for now, and why."""
+    """Files whose state cannot be known for now, and why."""
 
 
 def plan_recovery(
@@ -52,26 +52,26 @@ def plan_recovery(
     entries: Iterable[SlotEntry],
     default_account: str | None,
 ) -> Recovery:
-    """Return what is to be done with files that were under way. `default_account` owns the files
-    directly in ROOT. Raises StoreError."""
+    """Return what to do with files that were under way. `default_account` owns the files directly in
+    ROOT. Raises StoreError."""
     recovery = Recovery([], [], [])
     for entry in sorted(entries):  # by claim
         try:
-            one = _plan_one(store, root, accepted, entry, default_account)
-        except OSError as error:  # of its folder; others go on
+            planned = _plan_one(store, root, accepted, entry, default_account)
+        except OSError as error:  # concerns its folder alone
             recovery.unreached.append((entry, error))
             continue
-        if isinstance(one, Candidate):
-            recovery.resumed.append(one)
-        elif one is not None:
-            recovery.ended.append(one)
+        if isinstance(planned, Candidate):
+            recovery.resumed.append(planned)
+        elif planned is not None:
+            recovery.ended.append(planned)
     return recovery
 
 
 def _plan_one(
     store: Store, root: str, accepted: Format, entry: SlotEntry, default_account: str | None
 ) -> Candidate | PendingFiling | None:
-    """Return None for what is gone, or is a new file. Raises StoreError and OSError."""
+    """Return what to do with a file; None if it is gone or counts as new. Raises StoreError and OSError."""
     claim, signature = entry.claim, entry.signature
     claim = claim._replace(attempt=claim.attempt + entry.is_begun)
     path, aside = claim.path(root), aside_of(root, claim)
@@ -85,7 +85,7 @@ def _plan_one(
             and (signature is None or (claim.attempt and found == signature))
             and (claim.is_return or _is_of_its_account(store, claim, default_account))
         ):
-            # It was quiet when it was taken: to wait again would forget the attempt.
+            # It has settled already: to wait again would forget the attempt.
             known = None if signature is None else Known(signature, math.inf)
             return Candidate(claim, known, is_alone=True)
         return None
@@ -95,7 +95,7 @@ def _plan_one(
         return PendingFiling(work, conclusion)
     is_stored = row.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE)
     if found != signature or not _has_content(path, entry.digest, is_stored=is_stored):
-        # Not where it was when it came back: it has not been moved.
+        # At `claim.source` it would not have been moved.
         places = (
             f"{root}/{place}" for place in iter_places(claim, conclusion) if place != claim.source
         )
@@ -113,7 +113,7 @@ def _plan_one(
 
 
 def _is_of_its_account(store: Store, claim: Claim, default_account: str | None) -> bool:
-    """Whether the account's name has not been given away since; a file in the inbox has no more."""
+    """Return whether the account still has the folder's name, by which a file in the inbox is owned."""
     folder, is_below, _ = claim.source.partition("/")
     owner = accounts.find_account(store, folder if is_below else default_account or "")
     return owner is not None and owner.id == claim.account_id
@@ -127,8 +127,8 @@ def _find_row(store: Store, claim: Claim) -> FileRow | None:
 
 
 def _has_content(path: str, digest: bytes | None, *, is_stored: bool) -> bool:
-    """Return whether the file still holds what was read; if it cannot be opened, whether that is stored:
-    it was neither written to nor replaced."""
+    """Return whether the file still has the content that was read; if it cannot be opened, `is_stored`, as
+    its signature is unchanged."""
     try:
         return digest is None or files.digest(files.load(path, files.HASHED_BYTES).body) == digest
     except OSError:
@@ -136,8 +136,8 @@ def _has_content(path: str, digest: bytes | None, *, is_stored: bool) -> bool:
 
 
 def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusion | None:
-    """Return what happened to a file of one resume, whatever is thought of it now; None where the ledger
-    has no resume of it."""
+    """Return the recorded conclusion about a file of one resume, even if a new import would differ; None
+    if the ledger has no resume of it."""
     items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
         return None

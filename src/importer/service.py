@@ -1,4 +1,4 @@
-"""The importer as a whole: what `resumes watch` runs."""
+"""The whole importer, as `resumes watch` runs it."""
 
 import contextlib
 import logging
@@ -33,19 +33,19 @@ __all__ = ["FileReport", "Ignored", "Options", "Progress", "Summary", "watch"]
 logger = logging.getLogger("resumes.importer")
 
 MAX_ONCE_FAILURES = 3
-"""Turns that may fail in a row before `--once` gives up."""
+"""How many turns may fail in a row before `--once` gives up."""
 
 STOP_INTERVAL_S = 0.25
-"""How soon a stop is noticed, whatever is waited for."""
+"""How soon a stop is noticed during any wait."""
 
 QUIET_S = 10.0
-"""`--once` says what it waits for when it waits longer than this."""
+"""`--once` reports the files that it waits for if it waits longer than this."""
 
 PROGRESS_INTERVAL_S = 0.25
 
 CALM_S = 10.0
-"""How long nothing must fail before a problem is over, unless a file is filed: what failed is tried
-again in some later turn, and the turns between say nothing of it."""
+"""How long nothing must fail before a problem counts as over, unless a file is filed: the failed step
+is retried in a later turn, and the turns in between prove nothing."""
 
 HEARTBEAT_INTERVAL_S = 10.0
 """How often the importer's row is written; immediately when its findings change."""
@@ -64,7 +64,7 @@ def watch(
     on_file: Callable[[FileReport], None],
     on_notice: Callable[[str], None],
     on_progress: Callable[[Progress], None] = lambda progress: None,
-    on_ignored: Callable[[Ignored], None] = lambda one: None,
+    on_ignored: Callable[[Ignored], None] = lambda ignored: None,
 ) -> Summary:
     """Import files dropped into ROOT until `stop` is set, or with `once` until none is left.
 
@@ -117,9 +117,9 @@ def watch(
 def find_pause_s(
     failures: int, tuning: Tuning, random: Callable[[], float] = random.random
 ) -> float:
-    """Return how long nothing is tried after this many failures in a row: longer each time, and not
-    all importers for as long. `random` returns 0 to 1."""
-    # 2 to the power of a thousand failures is more than a float holds.
+    """Return the pause after this many failures in a row: longer each time, with a random part so that
+    importers do not retry together. `random` returns 0 to 1."""
+    # 2 to the power of a thousand failures would overflow a float.
     longer_s = tuning.first_back_off_s * 2.0 ** min(failures - 1, 30)
     return min(longer_s, tuning.longest_back_off_s) * (1 + random()) / 2
 
@@ -139,18 +139,18 @@ class Runner:
         self._on_progress = on_progress
         self._monotonic = monotonic
         self._failures = 0
-        """In a row."""
+        """How many turns failed in a row."""
         self._again_at = self._calm_at = monotonic()
-        """When the next turn may be, and when trouble is over if nothing fails before."""
+        """When the next turn may run, and when the problem is over if nothing fails before."""
         self._filed_before = 0
         """How many files had been filed when something last failed."""
         self._progress: Progress | None = None
         self._progress_due = monotonic()
 
     def drain(self, stop: threading.Event) -> bool:
-        """Import until nothing is left that can be imported now, or `stop` is set.
+        """Import until no file is left that can be imported now, or `stop` is set.
 
-        Return False when it gave up before, as no file could be taken or filed away. Raises
+        Return False if it gave up before that, because no file could be read or filed. Raises
         StoreError when the store stays out of reach.
         """
         idle_since: float | None = None
@@ -183,7 +183,7 @@ class Runner:
 
         Raises StoreUnavailable when a thread that the store depends on has ended.
         """
-        maintain()  # the first turn may take long, and others ask who is at work
+        maintain()  # the first turn may take long, and others look for the importer's row
         while not stop.is_set():
             self._importer.store.check_threads()
             self._try(self._importer.turn)
@@ -192,7 +192,7 @@ class Runner:
             self._wait(stop)
 
     def _try(self, turn: Callable[[], int | None]) -> tuple[int, Exception | None]:
-        """Return how many files a turn brought to an end, and the error that cut it off."""
+        """Return how many files a turn filed, and the error that cut it off."""
         try:
             handled = turn() or 0
         except (StoreError, OSError) as error:
@@ -242,15 +242,15 @@ class Runner:
 
 
 def _describe(error: OSError) -> str:
-    """Return the error as people read it: `/srv/inbox/.importer: Read-only file system`."""
+    """Return the error for people: `/srv/inbox/.importer: Read-only file system`."""
     if error.strerror is None or not isinstance(error.filename, str):
         return files.describe(error)
     return f"{error.filename}: {error.strerror}"
 
 
 class Maintenance:
-    """What an importer does between its turns, when it is due: follow folders, write its row in
-    the store, prune done files."""
+    """The periodic tasks between an importer's turns: follow folders, write its row in the store, prune
+    done files."""
 
     def __init__(self, importer: Importer, watcher: Watcher) -> None:
         self._importer = importer
@@ -261,17 +261,17 @@ class Maintenance:
         self._announced: object = None
 
     def __call__(self) -> None:
-        """Do what is due."""
+        """Do the tasks that are due."""
         now = time.monotonic()
         importer, keep_days = self._importer, self._importer.options.done_keep_days
-        # After each look through ROOT, and now and then while ROOT is out of reach.
+        # After each scan of ROOT, and repeatedly while ROOT is out of reach.
         seen = (importer.intake.looks, importer.intake.folders)
         if seen != self._followed or now >= self._follow_due:
             self._followed = seen
             self._follow_due = now + FOLLOW_INTERVAL_S
             self._watcher.follow(seen[1])
         if importer.stands_by:
-            return  # nothing of the folder depends on this one
+            return  # an importer on standby does not work in the folder
         findings = importer.notices.findings()
         if findings != self._announced or now >= self._heartbeat_due:
             self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
@@ -297,8 +297,7 @@ class Maintenance:
         try:
             importers.register(importer.store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
         except StoreError as error:
-            # The turns say that the store is out of reach, and the next row says what this one
-            # would have.
+            # The turns report that the store is out of reach; the next row has the same findings.
             logger.info("Could not register the importer: %s", error.message)
 
     def leave(self) -> None:
@@ -309,7 +308,7 @@ class Maintenance:
 
 
 def take_root(store: Store, root: Path, options: Options) -> None:
-    """Make the folder the store's; a dry run only checks whether it could be.
+    """Assign the folder to the store; a dry run only checks that this is possible.
 
     Raises InvalidArgument for the folder of another store, and StoreError.
     """

@@ -1,4 +1,4 @@
-"""Files of several resumes on their way into the store, one after the other, slice by slice."""
+"""Bundles: the import of files with several resumes, one after the other, in slices."""
 
 import itertools
 import os
@@ -29,14 +29,14 @@ from resumes.store.import_ledger import IN_PROGRESS
 
 
 class Portion(NamedTuple):
-    """A part of the file and what it is."""
+    """A part of a bundle, and its resume or why it has none."""
 
     part: Part
     verdict: Resume | Refusal
 
 
 class Bundle:
-    """A file of several resumes, as it was read. Raises CannotUnpack for any other file."""
+    """A file with several resumes, as it was read. Raises CannotUnpack for any other file."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Bundle:
         self._parts, self._skipped = unpack.unpack(name, content.body, limits)
         self._items = Tally()
         self.is_being_read = False
-        """Whether the process may die of its next items."""
+        """Whether items are being parsed, which may kill the process."""
 
     def next_slice(self) -> list[Portion]:
         """Return the next items, checked; empty at the end."""
@@ -74,25 +74,24 @@ class Bundle:
         return portions
 
     def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
-        """Note what happened to an item."""
+        """Record the conclusion about an item."""
         part = portion.part
         self._items.add(ItemConclusion(part.number, part.place, *conclusion[:4]))
 
     def sum_up(self) -> Conclusion:
-        """Return what happened to the file, whose items are all concluded."""
+        """Return the conclusion about the bundle. Call it after the last item's `conclude`."""
         return outcomes.sum_up(self._items, self._skipped)
 
 
 class Opened(NamedTuple):
-    """What was read of a file of several resumes: its bundle, or the end that it comes to instead;
-    and its first 64 KiB."""
+    """The bundle of a file, or its conclusion if it cannot be unpacked; and its first 64 KiB."""
 
     bundle: Bundle | Conclusion
     head: bytes = b""
 
 
 def open_bundle(descriptor: int, name: str, options: Options) -> Opened:
-    """Read an open file of several resumes, and close it. Never raises."""
+    """Read a bundle's open file, and close it. Never raises."""
     head = b""
     try:
         with os.fdopen(descriptor, "rb"):
@@ -109,29 +108,27 @@ def open_bundle(descriptor: int, name: str, options: Options) -> Opened:
 
 
 class Pipeline(BatchImporter):
-    """Imports files, those of several resumes too: it unpacks one of them at a time, and the others
-    wait where they are."""
+    """Imports files and bundles. One bundle at a time is unpacked; other bundles wait in the inbox."""
 
     _bundle: Bundle | None = None
     _slices: Sequence[Sequence[Portion]] = ()
-    """What was read of the bundle and is not committed."""
+    """The slices of the bundle that were read and are not committed."""
     _left: Sequence[NotImported] = ()
 
     @property
     def unpacking_account_ids(self) -> set[str]:
-        """The accounts of files that are being unpacked, and will take places later."""
-        return {work.claim.account_id for work in self._several}
+        """The accounts of bundles that wait or are being unpacked, and will use more of the quota."""
+        return {work.claim.account_id for work in self._bundles}
 
     def go_on(self) -> None:
-        """Try again what could not be filed away, and store the next slice of the first file of
-        several resumes, if there is one; put that file away after its last.
+        """Retry filing, and store the next slice of the first bundle; file the bundle after its last.
 
-        Raises StoreError, and continues there later.
+        Raises StoreError; the next call continues there.
         """
         super().go_on()
-        if not self._several:
+        if not self._bundles:
             return
-        work = self._several[0]
+        work = self._bundles[0]
         if self._bundle is None:
             opened = self._open(work)
             if isinstance(opened, NotImported):
@@ -139,7 +136,7 @@ class Pipeline(BatchImporter):
                 self._slot.end([work.claim.id])
                 self._left = (*self._left, opened)
                 return
-            work = self._several[0] = work._replace(head=opened.head)
+            work = self._bundles[0] = work._replace(head=opened.head)
             if isinstance(opened.bundle, Conclusion):
                 self._finish(work, opened.bundle)
                 return
@@ -155,13 +152,13 @@ class Pipeline(BatchImporter):
         self._finish(work, self._bundle.sum_up())
 
     def take_left(self) -> Sequence[NotImported]:
-        """Return the files of several resumes that were not imported since this was last asked."""
+        """Return the bundles that turned out not to be importable since the last call."""
         left, self._left = self._left, ()
         return left
 
     def _open(self, work: ReadFile) -> Opened | NotImported:
-        """Return what was read of the file, or why it is not imported: it is gone, has changed and so is
-        a new file, or cannot be opened. Raises OSError that says nothing of it."""
+        """Return the opened bundle, or why it is not imported: it is gone, has changed and so is a new
+        file, or cannot be opened. Raises an OSError that says nothing about it (`OF_THE_PROCESS`)."""
         message = self.find_queue(work.claim)
         if message is not None:
             return Opened(outcomes.held(message), self._read_head(work.claim))
@@ -182,14 +179,14 @@ class Pipeline(BatchImporter):
         return NotImported(claim, FailureReason.SETTLING) if is_changed else opened
 
     def _count(self, claim: Claim) -> Claim:
-        """Return the claim; an attempt that got further than the previous one does not count."""
+        """Return the claim, without its attempts if the last one got further than the one before."""
         if not claim.attempt:
             return claim
         items = len(import_ledger.find_items(self._store, claim.account_id, claim.id))
         return claim._replace(items=items, attempt=0 if items > claim.items else claim.attempt)
 
     def _commit_slice(self, work: ReadFile, bundle: Bundle, portions: Sequence[Portion]) -> bool:
-        """Commit the next slice. Return False if the account was deleted, so that it is the last."""
+        """Commit the next slice. Return False if it is the last, as the account was deleted."""
         new = [
             NewResume(verdict, digest=files.digest(part.body), item=part.number)
             for part, verdict in portions
@@ -239,11 +236,11 @@ class Pipeline(BatchImporter):
 
     def _close(self) -> None:
         self._bundle, self._slices = None, ()
-        self._several.popleft()
+        self._bundles.popleft()
 
     def drop(self) -> None:
-        """Have nothing under way any more."""
+        """Forget all work in progress, and close its files."""
         if self._bundle is not None and not self._bundle.is_being_read:
-            self._slot.end_alone(self._several[0].claim.id)
+            self._slot.end_alone(self._bundles[0].claim.id)
         super().drop()
         self._bundle, self._slices, self._left = None, (), ()

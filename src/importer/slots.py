@@ -4,10 +4,10 @@
     ROOT/.importer/1.lock   1.files    of the first process that helps it, and so on
 
 A lock (`flock`) is held for as long as its process lives, however that ends, and is the sole
-authority: no process id is read. Whoever holds slot 0 is the folder's importer, and others stand
-by (pitfalls I8). A process's work in progress is in its slot's other file, a note of lines
-that is only added to, and emptied when nothing is under way; the ledger has its outcome.
-A line that was cut off by a kill says nothing.
+authority: no process id is read. The process that holds slot 0 is the folder's importer, and others
+stand by (pitfalls I8). A process's work in progress is in its slot's other file, a note of lines
+that is only appended to, and emptied when nothing is under way; the outcomes are in the ledger.
+A line that was cut off by a kill is ignored.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from resumes.store.identifiers import ACCOUNT_ID
 from resumes.watched_names import OWN
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Of a note that is read back; more is none of ours."""
+"""The maximum size of a note that is read; a larger one is not ours."""
 
 LONG_BYTES = 1024 * 1024
 """A note that has grown to this size is rewritten with what is still in progress."""
@@ -38,20 +38,20 @@ _NOTE_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOE
 
 
 class SlotEntry(NamedTuple):
-    """What a note says of a file that was under way."""
+    """A note's entry about a file that was under way."""
 
     claim: Claim
     signature: Signature | None = None
-    """What was read, if it was read and no process died of that."""
+    """The signature of what was read; None if the file was not read, or that killed a process."""
     digest: bytes | None = None
     is_begun: bool = False
     """Whether it was being read alone."""
 
 
 class _Noted(NamedTuple):
-    """An entry as it stands in a line. Its claim's source is in hexadecimal, since a path need not
-    be text, and its signature is text: some file systems keep times that, in nanoseconds, no integer
-    of JSON holds."""
+    """An entry in the form of a line. Its claim's source is hexadecimal, since a path need not be
+    text, and its signature is text, since the times of some file systems, in nanoseconds, exceed
+    the integers of JSON."""
 
     claim: Claim
     signature: tuple[str, str, str] | None
@@ -61,12 +61,12 @@ class _Noted(NamedTuple):
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
     files: list[_Noted] = []
-    """Under way from now on, or what is known of them now."""
+    """Files that are under way from now on, or new facts about them."""
     ended: list[str] = []
 
 
 class Slot:
-    """The slot of this number, which is another's until it is taken."""
+    """The slot with this number; it may belong to another process until `take` succeeds."""
 
     def __init__(self, root: Path, number: int) -> None:
         self.number = number
@@ -81,14 +81,14 @@ class Slot:
     def take(self) -> bool:
         """Take the slot, unless another process holds it; return whether it is ours. Raises OSError.
 
-        What was under way is forgotten here, and still noted: `load` says what that is.
+        The entries of the previous process stay in the note until `load` reads them.
         """
         self._close()
         self._folder.mkdir(exist_ok=True)
         self._lock = os.open(self._lock_path, _LOCK_FLAGS, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A process that leaves removes the file, perhaps between our two steps.
+            # Another process may have removed the file between our two steps.
             if self.is_held:
                 self._note = os.open(self._path, _NOTE_FLAGS, 0o600)
                 self._bytes = os.fstat(self._note).st_size
@@ -110,19 +110,19 @@ class Slot:
         return found is not None and found.inode == os.fstat(self._lock).st_ino
 
     def load(self) -> list[SlotEntry]:
-        """Return what the process before this one had under way; it stays noted until it is ended.
+        """Return what the previous process had under way; it stays in the note until `end`.
 
         Raises OSError.
         """
         self._entries = {entry.claim.id: entry for entry in _load(self._path)}
         if not self._entries:
-            self.end(())  # what says nothing is of no use
+            self.end(())  # empty a note without a valid entry
         return list(self._entries.values())
 
     def note(self, claims: Iterable[Claim]) -> None:
-        """Note files that are about to be opened, or what their claims say now. Raises OSError.
+        """Note files that are about to be opened, or their changed claims. Raises OSError.
 
-        What is known of one that is noted already stays known.
+        The other fields of an existing entry are kept.
         """
         find = self._entries.get
         self.adopt(
@@ -131,11 +131,11 @@ class Slot:
         )
 
     def adopt(self, entries: Iterable[SlotEntry], *, must_last: bool = True) -> None:
-        """Note all that is known of files. Raises OSError, unless it need not last."""
-        noted = {one.claim.id: one for one in entries}
+        """Note entries as they are. Raises OSError if they `must_last` and cannot be written."""
+        noted = {entry.claim.id: entry for entry in entries}
         if noted:
             try:
-                self._append({"files": [_noted(one) for one in noted.values()]})
+                self._append({"files": [_noted(entry) for entry in noted.values()]})
             except OSError:
                 if must_last:
                     raise
@@ -143,7 +143,7 @@ class Slot:
 
     def note_read(self, read: Iterable[tuple[str, Signature, bytes | None]]) -> None:
         """Note what was read, and that no process died of it."""
-        # Else they are only suspected in vain.
+        # If this is lost, the files are only read alone without need.
         self.adopt(
             (
                 self._entries[claim_id]._replace(signature=signature, digest=digest)
@@ -153,23 +153,23 @@ class Slot:
         )
 
     def begin_alone(self, claim: Claim, signature: Signature | None = None) -> None:
-        """Note that a file is about to be read alone, or unpacked if its `signature` is given: it
-        counts as deadly until `end_alone`, or until it is ended. Raises OSError."""
+        """Note that a file is about to be read alone, or unpacked if its `signature` is given: until
+        `end_alone` or `end`, the death of this process counts as an attempt. Raises OSError."""
         entry = self._entries[claim.id]
         read = signature or entry.signature
         self.adopt([entry._replace(claim=claim, is_begun=True, signature=read)])
 
     def end_alone(self, claim_id: str) -> None:
-        """Note that a file was read, and the process lives."""
+        """Note that the process survived reading the file."""
         entry = self._entries[claim_id]._replace(is_begun=False)
-        self.adopt([entry], must_last=False)  # else an attempt is only counted in vain
+        self.adopt([entry], must_last=False)  # if lost, only one attempt too many is counted
 
     def end(self, claim_ids: Iterable[str]) -> bool:
-        """Note that nothing is left to do for these; return whether nothing at all is under way."""
+        """Note that these files are finished; return whether no file at all is under way."""
         claim_ids = list(claim_ids)
         for claim_id in claim_ids:
             self._entries.pop(claim_id, None)
-        with contextlib.suppress(OSError):  # what is ended twice comes to the same end
+        with contextlib.suppress(OSError):  # recovery of a finished file has the same outcome
             if self._entries:
                 self._append({"ended": claim_ids})
             elif self._note is not None and self._bytes:
@@ -178,8 +178,8 @@ class Slot:
         return not self._entries
 
     def leave(self) -> None:
-        """Let others have the slot. Safe to call twice."""
-        with contextlib.suppress(OSError):  # in a folder that cannot be reached it is free anyway
+        """Release the slot. Safe to call twice."""
+        with contextlib.suppress(OSError):  # in an unreachable folder it is free anyway
             if self.is_held and not self._bytes:
                 Path(self._path).unlink(missing_ok=True)
                 Path(self._lock_path).unlink()
@@ -192,12 +192,12 @@ class Slot:
         self._entries.clear()
         for descriptor in descriptors:
             if descriptor is not None:
-                # On a disk that is gone it is closed all the same.
+                # On a detached disk it is closed nevertheless.
                 with contextlib.suppress(OSError):
                     os.close(descriptor)
 
     def _append(self, line: dict[str, list[Any]]) -> None:
-        content = b"\n%b\n" % _encode(line)  # what was cut off before ends here
+        content = b"\n%b\n" % _encode(line)  # a line that was cut off before ends here
         assert self._note is not None
         try:
             if self._bytes > LONG_BYTES:
@@ -206,17 +206,17 @@ class Slot:
             while left:
                 left = left[os.write(self._note, left) :]
         except OSError as error:
-            error.filename = self._path  # it says which disk is full
+            error.filename = self._path  # so that the message says which disk is full
             raise
         self._bytes += len(content)
 
     def _write_anew(self) -> None:
-        """Have the note say what is still under way, and nothing else."""
+        """Replace the note by one with only the files that are still under way."""
         path = f"{self._path}.new"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # noqa: PTH108  (text, as in all of the hot path)
         descriptor = os.open(path, _NOTE_FLAGS | os.O_EXCL, 0o600)
-        content = _encode({"files": [_noted(one) for one in self._entries.values()]})
+        content = _encode({"files": [_noted(entry) for entry in self._entries.values()]})
         try:
             with open(descriptor, "wb", closefd=False) as file:
                 file.write(content)
@@ -230,8 +230,7 @@ class Slot:
 
 
 def list_numbers(root: Path) -> list[int]:
-    """Return the slots that there are, of living processes and of those that are gone. Raises
-    OSError."""
+    """Return the numbers of all slots, of living and dead processes. Raises OSError."""
     names = map(_SLOT_FILE.fullmatch, os.listdir(root / OWN))  # noqa: PTH208
     return sorted({int(name[1]) for name in names if name})
 
@@ -241,7 +240,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 def _noted(entry: SlotEntry) -> tuple[object, ...]:
-    """Return what `_Noted` reads."""
+    """Return the entry in the form that `_Noted` decodes."""
     claim, signature, digest, is_begun = entry
     source = os.fsencode(claim.source).hex()
     read = None if signature is None else tuple(map(str, signature))
@@ -249,7 +248,7 @@ def _noted(entry: SlotEntry) -> tuple[object, ...]:
 
 
 def _entry(noted: _Noted) -> SlotEntry:
-    """Raises ValueError for what none of ours wrote."""
+    """Return the entry. Raises ValueError if the importer cannot have written it."""
     claim, read, digest, is_begun = noted
     source = bytes.fromhex(claim.source)
     if not (CLAIM_ID.fullmatch(claim.id) and ACCOUNT_ID.fullmatch(claim.account_id)):
@@ -268,12 +267,12 @@ def _entry(noted: _Noted) -> SlotEntry:
 
 def _load(path: str) -> list[SlotEntry]:
     entries: dict[str, SlotEntry] = {}
-    with contextlib.suppress(FileNotFoundError):  # somebody has removed it
+    with contextlib.suppress(FileNotFoundError):  # it may have been removed by hand
         for line in files.load(path, MAX_BYTES).body.splitlines():
-            # Lines that were cut off say nothing, nor do those that anybody has edited.
+            # Lines that were cut off or edited are ignored.
             with contextlib.suppress(ValueError):
                 said = _decode(line)
-                entries |= {one.claim.id: _entry(one) for one in said.files}
+                entries |= {file.claim.id: _entry(file) for file in said.files}
                 for claim_id in said.ended:
                     entries.pop(claim_id, None)
     return list(entries.values())

@@ -1,15 +1,15 @@
-"""Files of several resumes, and compressed ones: unpacked, each resume as its own bytes.
+"""Unpack bundles and compressed files: return each resume as its own bytes.
 
-    a.json                   one value; an array; or, depending on its content, a value a line
-    a.ndjson  a.jsonl        a value a line
+    a.json                   one value; an array; or, depending on its content, a value per line
+    a.ndjson  a.jsonl        a value per line
     a.json.gz  a.gz  …       any of these; without an inner ending the content decides
-    a.zip                    files of these endings; archives within archives are refused
+    a.zip                    files with these endings; archives within archives are refused
 
-Nothing is written anywhere. An array is looked through before its first item is given, and gzip
-to its end, so that of a file that is cut short nothing is imported. Names of a zip's members are
-shown, escaped, and never used as a path; a member that is not imported because of its name is named.
-What an archive says of itself is not believed: how many members and bytes there are is bounded
-before any of them is opened.
+Nothing is written to disk. An array is checked to its end before its first item is returned, and
+gzip is read to its end, so that nothing of a truncated file is imported. Names of a zip's members
+are shown, escaped, and never used as paths; members that are skipped because of their names are
+reported. The numbers of members and bytes are checked before any member is opened, without trusting
+the archive's own headers.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from importer.json_texts import (
     check_beginning,
     file_too_large,
     invalid_archive,
-    is_several,
+    is_json_bundle,
     too_many_parts,
     unpack_content,
 )
@@ -52,14 +52,14 @@ _GZ, _ZIP = ".gz", ".zip"
 _LINES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
 MAX_PLACE_CHARS = 200
-"""The maximum length of a member's name in messages."""
+"""The maximum length of a member's name in messages, in characters."""
 
 MAX_SKIPPED = 100
 """The maximum number of skipped members that are listed by name."""
 
 
 class Unpacked(NamedTuple):
-    """The parts of a file, in order and generated lazily, and the members that were skipped."""
+    """The parts of a file, in order and unpacked lazily, and the members that were skipped."""
 
     parts: Iterator[Part]
     skipped: SkippedMembers = NONE_SKIPPED
@@ -68,20 +68,19 @@ class Unpacked(NamedTuple):
 def is_bundle(name: str, body: bytes) -> bool:
     """Return whether the file is to be unpacked rather than read as one resume.
 
-    The name's ending says so, whatever the file holds. `.json` leaves it to the content, as does
-    any other name: with those, content that is compressed is to be unpacked too.
+    The endings of JSON Lines, gzip and zip decide that alone. For `.json` and other names the content
+    decides; compressed content is unpacked too.
     """
     extension = find_extension(name)
     if extension is not None and extension != ".json":
         return True
-    return _packing(name, body) is not None or is_several(body)
+    return _packing(name, body) is not None or is_json_bundle(body)
 
 
 def unpack(name: str, body: bytes, limits: Limits) -> Unpacked:
-    """Return the parts of the file.
+    """Return the parts of the file, at most `max_parts`; for a zip with more, a last part refuses them.
 
-    At most `max_parts`; of a zip with more, one more that says so. Raises CannotUnpack immediately, if
-    at all; a member of a zip that cannot be read is a part that is rejected.
+    Raises CannotUnpack immediately, if at all; a member of a zip that cannot be read is a refused part.
     """
     extension = find_extension(name)
     packing = _packing(name, body)
@@ -94,7 +93,7 @@ def unpack(name: str, body: bytes, limits: Limits) -> Unpacked:
 
 
 def _packing(name: str, body: bytes) -> str | None:
-    """Return how the file is compressed, by its name; by its content where the name says nothing."""
+    """Return how the file is compressed, by its name's ending or else its content; None if it is not."""
     extension = find_extension(name)
     if extension is not None:
         return next((packing for packing in (_GZ, _ZIP) if extension.endswith(packing)), None)
@@ -104,15 +103,15 @@ def _packing(name: str, body: bytes) -> str | None:
 
 
 CHUNK_BYTES = 64 * 1024
-"""What is inflated at a time."""
+"""How much is decompressed at a time."""
 
 _STREAM = GZIP_MAGIC + b"\x08"
-"""How each stream of a gzip file begins, and one in 16 million other places of it."""
+"""The first bytes of each stream of a gzip file; by chance also at one in 16 million other offsets."""
 
 
 def inflate(read: Callable[[int], bytes], limits: Limits, *, is_by_line: bool) -> bytearray:
-    """Return all that can be read. Raises CannotUnpack over `max_file_bytes`, having read no more,
-    and as soon as it is longer than one resume may be and cannot be several."""
+    """Return all that can be read. Raises CannotUnpack as soon as it is over `max_file_bytes`, or too long
+    for one resume and not a bundle."""
     content = bytearray()
     while chunk := read(CHUNK_BYTES):
         was_small = len(content) <= limits.max_bytes
@@ -125,10 +124,10 @@ def inflate(read: Callable[[int], bytes], limits: Limits, *, is_by_line: bool) -
 
 
 def gunzip(body: bytes, limits: Limits, *, is_by_line: bool) -> bytearray:
-    """Return what a gzip file holds: one stream, or several one after the other (RFC 1952).
+    """Return the content of a gzip file: all its streams, joined (RFC 1952).
 
-    Zeros may follow, as tapes and block devices leave them. Raises CannotUnpack for anything else,
-    for what is damaged or cut short, and as `inflate` does.
+    Zeros may follow, as from tapes and block devices. Raises CannotUnpack for any other, damaged or
+    truncated file, and as `inflate` does.
     """
     if not body.startswith(GZIP_MAGIC):
         raise invalid_archive("It is not a gzip file, despite its name")
@@ -148,12 +147,12 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 _UTF_8 = 0x800
 _SEPARATOR = re.compile(r"[/\\]")
-# Which encoding a name is in, a zip without the flag for UTF-8 does not say. In Shift-JIS, Big5 and GBK
-# a byte of this range may be the second of a character: of 表 a backslash, of ミ a tilde, of ア an A.
-# Slashes and dots never are, nor is a byte that follows one of ASCII (pitfalls I18).
+# Without the flag for UTF-8 the encoding of a name is unknown. In Shift-JIS, Big5 and GBK a byte of this
+# range may be the second of a character: a backslash in 表, a tilde in ミ, an A in ア. Slashes and dots
+# never are, nor is a byte that follows an ASCII byte (pitfalls I18).
 _SECOND_BYTE = re.compile(r"(?<=[^\x00-\x7f])[@-~]")
 _DRIVE = re.compile(r"[A-Za-z]:")
-# What the library raises for archives that are damaged, or made to harm.
+# What zipfile raises for damaged or malicious archives.
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -168,7 +167,7 @@ _DAMAGED = (
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in a zip that is to be imported. `name` is escaped, `obstacle` why it cannot be."""
+    """A member of a zip to import. `name` is escaped; `obstacle` says why it cannot be opened."""
 
     info: ZipInfo
     name: str
@@ -177,7 +176,7 @@ class Member:
 
 
 class Archive(NamedTuple):
-    """A zip, its members to import, in its order, and the others."""
+    """A zip, its members to import, in its order, and the skipped ones."""
 
     file: ZipFile
     members: list[Member]
@@ -185,11 +184,11 @@ class Archive(NamedTuple):
 
 
 def open_archive(body: bytes, limits: Limits) -> Archive:
-    """Return the archive, of which at least one member is to be imported.
+    """Return the archive, which has at least one member to import.
 
-    Raises CannotUnpack for what is not a zip, damaged as a whole, or over the limits.
+    Raises CannotUnpack if it has none, is not a zip, damaged as a whole, or over the limits.
     """
-    # Each member's entry begins so: whatever the archive says, it has no more members.
+    # Each member's entry begins with these bytes, so there are no more members than that.
     if body.count(_ENTRY) > limits.max_members:
         raise invalid_archive(f"The zip archive has more than {limits.max_members:,} members")
     try:
@@ -218,7 +217,7 @@ def open_archive(body: bytes, limits: Limits) -> Archive:
             left_out,
         )
     infos = [member.info for member in members if not member.obstacle]
-    # The library gives no more of a member than the archive says, so the sums are bounds.
+    # zipfile returns at most as much of a member as its header says, so the sums are bounds.
     if sum(info.file_size for info in infos) > limits.max_file_bytes:
         raise file_too_large(limits)
     if sum(info.compress_size for info in infos) > len(body):
@@ -228,7 +227,7 @@ def open_archive(body: bytes, limits: Limits) -> Archive:
 
 def _judge(info: ZipInfo) -> Member | SkippedMember | None:
     """Return the member, or why its name keeps it from being imported; None for a folder."""
-    # As it is in the archive: `filename` ends at a NUL.
+    # `filename` would end at a NUL.
     name = info.orig_filename
     shown = escaped(name[: MAX_PLACE_CHARS + 1])
     if len(shown) > MAX_PLACE_CHARS:
@@ -250,7 +249,7 @@ def _judge(info: ZipInfo) -> Member | SkippedMember | None:
 
 
 def _find_obstacle(info: ZipInfo, name: str, extension: str) -> CannotUnpack | None:
-    """Why the member is not opened, if so."""
+    """Return why the member is not opened; None if it is."""
     is_outside = ".." in _SEPARATOR.split(name) or _SEPARATOR.match(name) or _DRIVE.match(name)
     if is_outside or "\0" in name:
         return invalid_archive(
@@ -270,7 +269,7 @@ def _find_obstacle(info: ZipInfo, name: str, extension: str) -> CannotUnpack | N
 def inflate_member(
     archive: ZipFile, info: ZipInfo, limits: Limits, *, is_by_line: bool
 ) -> bytearray:
-    """Return what the member holds. Raises CannotUnpack when it is damaged, and as `inflate` does."""
+    """Return the member's content. Raises CannotUnpack if it is damaged, and as `inflate` does."""
     try:
         with archive.open(info) as member:
             content = inflate(member.read, limits, is_by_line=is_by_line)

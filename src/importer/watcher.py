@@ -1,9 +1,9 @@
 """The watcher: the system's events show which parts of the inbox to scan.
 
 Events are hints: some get lost, and scans find every file without them. There are two listeners:
-one on ROOT itself, for its own files and for new folders, and one on all account folders with
-what is below. Over the whole of ROOT most events would be our own moves into `_done` and the
-like. Where events do not come nothing listens, and scans alone find new files.
+one on ROOT itself, for its own files and for new folders, and one on all account folders and the
+folders below. A listener on all of ROOT would mostly get events of our own moves into `_done` and
+the like. Where the system sends no events, there is no listener, and only scans find new files.
 """
 
 import contextlib
@@ -32,20 +32,20 @@ from resumes.watched_names import is_hidden_or_temporary, is_outcome, may_be_fol
 logger = logging.getLogger("resumes.importer")
 
 ANEW_S = 1.0
-"""How long a listener is kept at least when the folders keep changing."""
+"""The minimum lifetime of a listener when the folders keep changing."""
 
 PROVEN_S = 10.0
-"""How long a listener must work before the failure of the one before it is over."""
+"""How long a listener must work before the failure of the previous one counts as over."""
 
 RENEW_S = 600.0
-"""How long a listener is kept at most. It may have lost a folder without an error: when events
-overflowed, at the limit of watches, or when a disk was removed and put back."""
+"""The maximum lifetime of a listener. It may lose a folder without an error: when events overflow,
+at the limit of watches, or when a disk is removed and put back."""
 
 LOCAL_FUSE = frozenset(
     {"fuse.fuse-overlayfs", "fuse.ntfs-3g", "fuse.ntfs", "fuse.exfat", "fuse.ext2", "fuse.fuse2fs"}
 )
-"""In user space, but on a local disk that nobody else writes to. The rest is polled: a file found
-a second late does less harm than one that is not found."""
+"""FUSE file systems on a local disk that no other machine writes to. Others are polled: finding a file
+a second late does less harm than not finding it."""
 
 
 EVERYTHING = "/"
@@ -53,8 +53,8 @@ EVERYTHING = "/"
 
 
 class Changes:
-    """The parts of one inbox to look at: names of account folders, `""` for ROOT's own files, or
-    `EVERYTHING`. For any thread, but only one may wait and take."""
+    """The parts of ROOT to scan: names of account folders, `""` for ROOT's own files, or `EVERYTHING`.
+    Any thread may call `mark`, but only one may call `wait` and `take`."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -62,20 +62,20 @@ class Changes:
         self._is_due = False
 
     def mark(self, *names: str) -> None:
-        """Mark these parts, and end the wait; without one, the next ends at once."""
+        """Mark these parts, and end the current wait, or else the next one immediately."""
         with self._condition:
             self._marked.update(names)
             self._is_due = True
             self._condition.notify_all()
 
     def take(self) -> set[str]:
-        """Return what is marked, and unmark it."""
+        """Return the marked parts, and unmark them."""
         with self._condition:
             marked, self._marked, self._is_due = self._marked, set(), False
             return marked
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for a call of `mark` since the last wait or `take`; return whether there was one."""
+        """Wait until `mark` is called, unless it was since the last `wait` or `take`; return whether it was."""
         with self._condition:
             is_due = self._condition.wait_for(lambda: self._is_due, timeout_s)
             self._is_due = False
@@ -83,18 +83,18 @@ class Changes:
 
 
 Events = Iterator[Collection[tuple[int, str]]]
-"""Groups of events, each a `watchfiles.Change` and an absolute path. The first group is empty, and
-comes as soon as the listening begins."""
+"""Groups of events, each a `watchfiles.Change` and an absolute path. The first group is empty, and is
+yielded as soon as the listening begins."""
 
 Source = Callable[[Collection[str], bool, threading.Event], Events]
-"""Yields what happens in the folders at the paths, or also below them (`is_recursive`), until the
-event is set. An exception means that it cannot continue."""
+"""Yields the events in the folders at the paths, and below them if `is_recursive`, until the
+`threading.Event` is set. An exception means that it cannot continue."""
 
 
 def native_events(paths: Collection[str], is_recursive: bool, stop: threading.Event) -> Events:
     """Yield the system's own events.
 
-    `watchfiles.watch` does the same, but does not say when it begins to listen.
+    `watchfiles.watch` does not tell when it begins to listen.
     """
     with RustNotify(
         [*paths],
@@ -102,17 +102,17 @@ def native_events(paths: Collection[str], is_recursive: bool, stop: threading.Ev
         force_polling=False,
         poll_delay_ms=0,
         recursive=is_recursive,
-        ignore_permission_denied=False,  # it would ignore the limit of watches too
+        ignore_permission_denied=False,  # True would ignore the limit of watches too
     ) as notify:
         yield ()
         # A group ends after 40 ms of silence or 100 ms in all; shorter steps cost an idle
-        # process more. There is no timeout because a change may get lost at each.
+        # process more. There is no timeout, because each timeout may lose a change.
         while isinstance(group := notify.watch(100, 40, 0, stop), set):
             yield group
 
 
 def polling_reason(path: Path, mountinfo: str | None = None) -> str | None:
-    """Return why events at the path cannot be relied on; None if they can, or nobody knows.
+    """Return why events at the path are unreliable; None if they are reliable, or that is unknown.
 
     The reason ends a sentence about the path: "it is on nfs4, a network …".
     """
@@ -134,7 +134,7 @@ Identity = tuple[int, int]
 
 
 def get_identity(folder: str) -> Identity:
-    """Return it of a folder. Raise OSError for anything else."""
+    """Return the folder's identity. Raises OSError for anything else."""
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -142,9 +142,9 @@ def get_identity(folder: str) -> Identity:
 
 
 def explain(error: BaseException) -> ImporterFinding:
-    """Return what a listener's error means; the same for each error of a kind."""
+    """Return the finding for a listener's error; errors of one kind have the same finding."""
     number, text = getattr(error, "errno", None), str(error)
-    # Some errors of the system come from watchfiles as text alone.
+    # watchfiles passes some of the system's errors on only as text.
     if number == errno.ENOSPC or "watch limit reached" in text:
         limit = "fs.inotify.max_user_watches"
     elif number in (errno.EMFILE, errno.ENFILE) or "Too many open files" in text:
@@ -171,17 +171,17 @@ def explain(error: BaseException) -> ImporterFinding:
 
 @dataclass(eq=False)
 class Attempt:
-    """One try at listening, shared with its thread."""
+    """An attempt to listen, shared with its thread."""
 
     root: str = ""
     paths: Collection[str] = ()
     stop: threading.Event = field(default_factory=threading.Event)
     since_s: float = math.inf
-    """When the listening began, on the monotonic clock."""
+    """When the listening began, on the monotonic clock; infinite before."""
     error: BaseException | None = None
-    """What it failed of."""
+    """The error that ended it."""
     is_outdated: bool = False
-    """Whether it listens to a folder that is gone, or to one that has an obstacle by now."""
+    """Whether it listens to a folder that is gone, or whose events are no longer reliable."""
 
 
 class Listener:
@@ -208,13 +208,13 @@ class Listener:
         self._renewal_s = math.inf
         self._failures = 0
         self.failure: ImporterFinding | None = None
-        """Why the last attempt failed, until another has proven itself."""
+        """Why the last attempt failed, until a later one has worked for `PROVEN_S`."""
         self.polled: Mapping[str, str] = {}
-        """The folders that are left to scans, each with the reason."""
+        """The paths of folders that only scans cover, each with the reason."""
 
     def listen(self, root: str, folders: Mapping[str, Identity]) -> None:
-        """Listen to the folders, by path, immediately or after a pause. Failures are noticed here
-        alone, so it is to be called again and again."""
+        """Listen to the folders, by path, immediately or after a pause. Call it repeatedly, since only it
+        notices failures."""
         now_s = self._monotonic()
         if self._attempt.error is not None:
             self._fail(self._attempt.error, now_s)
@@ -247,7 +247,7 @@ class Listener:
             self._failures, self.failure = 0, None
 
     def _find_obstacle(self, folder: str) -> str | None:
-        """Return why the folder is left to scans; None if it is not."""
+        """Return why only scans cover the folder; None if events do too."""
         try:
             folder.encode()
         except UnicodeEncodeError:
@@ -255,7 +255,7 @@ class Listener:
         is_mount = not self._is_recursive or os.path.ismount(folder)
         if is_mount and (why := self._why_polled(Path(folder))):
             return why
-        # Recursion would follow links wherever they lead, and fail where it may not list.
+        # Recursive listening would follow links out of the folder, and fail at unreadable folders.
         waiting = [folder] if self._is_recursive else []
         while waiting:
             try:
@@ -268,21 +268,21 @@ class Listener:
             except PermissionError:
                 return "it contains a folder that cannot be listed"
             except OSError:
-                continue  # gone again
+                continue  # it is gone already
         return None
 
     def _fail(self, error: BaseException, now_s: float) -> None:
         self.end()
         self._failures += 1
         failure = explain(error)
-        # The first time, a folder may have gone away while the attempt began.
+        # At the first failure, a folder may have been removed while the attempt began.
         is_passing = self._failures == 1 and isinstance(error, FileNotFoundError)
         if failure != self.failure and not is_passing:
-            if failure.state is ImporterState.DEGRADED:  # else the notice says everything
+            if failure.state is ImporterState.DEGRADED:  # other notices say everything
                 logger.info("The system's watcher failed", exc_info=error)
             self.failure = failure
-        # 0, 1, 2, 4 … 60 s, since a single failure usually has a passing cause. A limit stays until
-        # somebody raises it.
+        # 0, 1, 2, 4 … 60 s, since a single failure usually has a passing cause. A limit stays until the
+        # operator raises it.
         pause_s = 300 if failure.state is ImporterState.POLLING else min(2**self._failures // 4, 60)
         self._earliest_s = self._renewal_s = now_s + pause_s
 
@@ -292,7 +292,7 @@ class Listener:
             events = self._source(attempt.paths, self._is_recursive, attempt.stop)
             next(events)
             attempt.since_s = self._monotonic()
-            self._changes.mark(EVERYTHING)  # what changed before is found by looking
+            self._changes.mark(EVERYTHING)  # a scan finds earlier changes
             for group in events:
                 self._mark(group, attempt)
         except BaseException as raised:  # noqa: BLE001  (a panic in Rust is not an Exception)
@@ -306,14 +306,14 @@ class Listener:
         below = len(attempt.root) + 1
         for kind, path in group:
             if kind == Change.deleted:
-                # A folder made again may get the inode number of the one that was removed, so
-                # its identity alone does not tell.
+                # A new folder may get the inode number of the removed one, so comparing identities is
+                # not enough.
                 attempt.is_outdated |= path in attempt.paths
                 continue
             inbox, _, inner = path[below:].partition("/")
             name = (inner or inbox).rpartition("/")[2]
-            # On a busy machine a question to the system takes a fifth of a millisecond: of a burst of
-            # files, events would come faster than they are looked at, and fill the memory.
+            # On a busy machine a system call takes a fifth of a millisecond: the events of a burst of
+            # files would come faster than they are handled, and fill the memory.
             is_folder = may_be_folder(name) and os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114
             if kind == Change.added and self._is_recursive and is_folder:
                 attempt.is_outdated |= self._find_obstacle(path) is not None
@@ -328,10 +328,10 @@ class Listener:
 
 
 class Watcher:
-    """Marks what changes below ROOT, as far as the system announces it. For one thread.
+    """Marks the changes below ROOT that the system announces. For one thread.
 
-    A context manager: on entry it listens to ROOT, and on exit it ends, within a second. `poll`
-    leaves everything to scans; `why_polled` says so of a folder, with the reason.
+    A context manager: on entry it listens to ROOT, and on exit it ends, within a second. With `poll`
+    there are only scans; `why_polled` returns why a folder needs them, or None.
     """
 
     def __init__(
@@ -362,8 +362,8 @@ class Watcher:
     def follow(self, names: Iterable[str]) -> None:
         """Listen to ROOT and to the account folders of these names.
 
-        To be called after each look through ROOT, without names if it failed: only here are
-        listeners replaced, and each new one marks everything when it begins to listen.
+        Call it after each scan of ROOT, without names if the scan failed. Only this call replaces
+        listeners; each new one marks everything when it begins to listen.
         """
         root = os.path.realpath(self._root)
         own: dict[str, Identity] = {}
@@ -388,7 +388,7 @@ class Watcher:
 
     def _tell(self) -> None:
         listeners = (self._root_listener, self._inbox_listener)
-        if failures := [one.failure for one in listeners if one.failure]:
+        if failures := [listener.failure for listener in listeners if listener.failure]:
             worst = max(failures, key=lambda failure: failure.state is ImporterState.DEGRADED)
             self._notices.find(worst.key, worst.state, worst.sentence)
         else:

@@ -200,7 +200,7 @@ def _is_array(dropped: Dropped) -> bool:
         return False
     is_packed = content != dropped.body
     packed = {".json.gz", ".gz"} if dropped.body.startswith(b"\x1f\x8b") else set()
-    return extension in (packed if is_packed else {".json"}) and json_texts.is_several(content)
+    return extension in (packed if is_packed else {".json"}) and json_texts.is_json_bundle(content)
 
 
 def _concluded(portion: Portion) -> ItemConclusion:

@@ -16,7 +16,7 @@ from importer.json_texts import (
     Part,
     check_beginning,
     check_syntax,
-    is_several,
+    is_json_bundle,
     iter_items,
     looks_like_lines,
     unpack_content,
@@ -256,7 +256,7 @@ def test_other_encodings_are_refused_as_a_whole(mark: bytes, is_by_line: bool) -
 def test_a_byte_order_mark_is_dropped_at_the_beginning_alone() -> None:
     mark = b"\xef\xbb\xbf"
     for content in (b'{"a":1}\n{"b":2}\n', b'[{"a":1},{"b":2}]', b' [ {"a":1}, {"b":2} ]'):
-        assert is_several(mark + content)
+        assert is_json_bundle(mark + content)
         assert parts_of(mark + content) == parts_of(content)
     assert parts_of(mark + b'{"a":1}') == parts_of(b'{"a":1}')
     assert refusal_of(mark + b"[1,2", is_by_line=False).byte_offset == 7

@@ -157,7 +157,7 @@ def test_an_archive_that_was_damaged_anywhere_gives_parts_or_a_reason(
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "is_several"),
+    ("name", "body", "expected"),
     [
         ("a.json", ADA, False),
         ("a.json", json.dumps(json.loads(ADA), indent=2).encode(), False),
@@ -186,9 +186,9 @@ def test_an_archive_that_was_damaged_anywhere_gives_parts_or_a_reason(
     ],
 )
 def test_a_bundle_is_known_by_its_name_or_by_its_content(
-    name: str, body: bytes, is_several: bool
+    name: str, body: bytes, expected: bool
 ) -> None:
-    assert is_bundle(name, body) == is_several
+    assert is_bundle(name, body) == expected
 
 
 def test_places_say_where_a_part_is() -> None:
