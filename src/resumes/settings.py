@@ -162,7 +162,7 @@ class Settings(BaseModel):
     """Whether the API logs a line for each request. By default only if the log is JSON."""
 
     max_file_bytes: Annotated[int, Field(ge=1_024, le=1024 * 1024 * 1024)] = 64 * 1024 * 1024
-    """The largest file of several resumes, uncompressed, in bytes."""
+    """The maximum size of a bundle (a file with several resumes), uncompressed, in bytes."""
 
     extra_section_types: Annotated[_SectionTypes, Field(max_length=100)] = frozenset()
     """Additional section types to accept unchanged; comma-separated in the environment."""

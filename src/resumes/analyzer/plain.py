@@ -1,9 +1,9 @@
 """The fast path, for documents without problems or warnings.
 
-msgspec decodes into structs that are made from the one table in `schema.py`. What it refuses,
-and whatever is not plain to see, goes the precise way through `resume.py`, which alone makes
-messages: this module never says why. A document that is taken here has no problem and no warning,
-and the precise way finds the same title and name in it.
+msgspec decodes into structs that are made from the table in `schema.py`. A document that it refuses,
+or that might have a warning, takes the slow path through `resume.py`, which alone composes messages.
+A document that is accepted here has no problem and no warning, and the slow path would find the same
+title and name in it.
 """
 
 import re
@@ -15,16 +15,16 @@ from resumes.analyzer.schema import DOCUMENT
 from resumes.analyzer.view import Names
 
 MAX_BYTES: Final = 64 * 1024
-"""In so few there is no room for too many values, fields or warnings."""
+"""A document of this size cannot have too many values, fields or warnings."""
 
-# A text of nothing but white space, of which there is a warning, begins with a blank: a space, an
-# escaped one, or one beyond ASCII. Other texts that begin so are left to the precise way as well.
+# A text of only white space, which causes a warning, begins with a blank: a space, an escaped blank,
+# or one beyond ASCII. Other texts that begin with a blank take the slow path as well.
 _MAYBE_BLANK: Final = re.compile(
     rb'"(?=[ \\\xc2\xe1\xe2\xe3])(?<!\\")'
     rb"(?: |\\(?:[tnrf]|u(?:00(?:[01]|20|85|[aA]0)|1680|20|3000))"
     rb"|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)"
 )
-# U+0000 is refused; an escaped colon would hide that a key comes twice.
+# U+0000 is refused; an escaped colon would hide a duplicate key.
 _HIDING: Final = re.compile(rb"\\u00(?:00|3[aA])")
 
 
@@ -46,9 +46,9 @@ def parse_plain(body: bytes) -> Names | None:
 
 
 def without_line_breaks(body: bytes) -> bytes:
-    """Return JSON text without white space between its tokens, if it has several lines."""
-    has_several = b"\n" in body or b"\r" in body
-    return msgspec.json.format(body, indent=-1) if has_several else body
+    """Return JSON text on one line: without white space between tokens, if it has line breaks."""
+    has_breaks = b"\n" in body or b"\r" in body
+    return msgspec.json.format(body, indent=-1) if has_breaks else body
 
 
 _DECODER: Final = msgspec.json.Decoder(DOCUMENT.plain_type())

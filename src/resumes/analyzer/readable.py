@@ -1,6 +1,6 @@
-"""A stored resume laid out line by line, as people read it in a terminal.
+"""A stored resume laid out line by line, for reading in a terminal.
 
-Texts are as the resume has them: whoever shows them makes them harmless.
+Texts are as the resume has them; the caller makes them harmless before it shows them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from resumes.analyzer.schema import SECTION_TYPES, Format
 from resumes.analyzer.view import ShownSection, date_range, iter_sections, plain_number
 
 CONTACTS: Final = ("email", "phone", "location", "website")
-"""Fields of the header by which its owner is reached."""
+"""The contact fields of the header."""
 
 LEADS: Final = ("position", "degree", "role", "title", "name")
-"""What an item is first of all; the first that there is leads."""
+"""Fields that may lead an item; the first one that it has does."""
 
 SECONDS: Final = ("workplace", "institution", "author", "issuer", "contact", "edition")
-"""Whose, where or by whom, on the same line."""
+"""Fields that follow on the same line."""
 
 PLACES: Final = ("location", "link")
-"""Where more of it is, after the dates."""
+"""Fields that follow after the dates."""
 
 PROSE: Final = ("text", "description")
 
@@ -29,7 +29,7 @@ BULLET: Final = "  • "
 
 
 class Role(StrEnum):
-    """What a phrase is, which decides how it looks."""
+    """The role of a phrase, which decides its style."""
 
     NAME = "name"
     TITLE = "title"
@@ -48,9 +48,9 @@ class Phrase(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Phrases that stand in one line, with a dot between them; a blank line has none.
+    """Phrases on one line, with a dot between them; a blank line has none.
 
-    `mark` is before the first. Where the line has to wrap, what follows is indented alike.
+    `mark` is before the first. When the line wraps, the next lines are indented by its width.
     """
 
     phrases: Sequence[Phrase] = ()
@@ -61,7 +61,7 @@ BLANK: Final = Line()
 
 
 def header_lines(document: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield whose resume it is and how to reach them."""
+    """Yield the lines of the header: the person's name and contacts."""
     header = document["header"]
     for field, role in (("name", Role.NAME), ("title", Role.TITLE)):
         yield from _text_lines(header.get(field) or "", role=role)
@@ -70,9 +70,9 @@ def header_lines(document: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def section_lines(document: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the sections that have something to show, each after a blank line.
+    """Yield the lines of the sections that are not empty, each section after a blank line.
 
-    Whatever was admitted when it was stored is read, also when settings have changed since.
+    Section types that were admitted when the resume was stored are shown, whatever the settings are.
     """
     for section in iter_sections(document, Format(frozenset(document["sections"]))):
         if section.items:
@@ -84,7 +84,7 @@ def section_lines(document: Mapping[str, Any]) -> Iterator[Line]:
 def _items(section: ShownSection) -> Iterator[Line]:
     for number, item in enumerate(section.items):
         lines = list(_item(section.type, item))
-        # Items of several lines stand apart, short ones together.
+        # Long items are separated by blank lines, one-line items are not.
         if number and len(lines) > 1:
             yield BLANK
         yield from lines
@@ -92,7 +92,7 @@ def _items(section: ShownSection) -> Iterator[Line]:
 
 def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
     if section_type not in SECTION_TYPES:
-        # What fields of extra section types mean is not known: they are shown by name.
+        # The meaning of fields of extra section types is unknown: show them by name.
         for field, value in item.items():
             yield from _text_lines(f"{field}: {_plain(value)}" if field else _plain(value))
         return
@@ -102,7 +102,7 @@ def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
         yield _line(details, Role.DETAIL)
     for text in _present(item, *PROSE):
         yield from _text_lines(text)
-    # The highest possible grade says nothing on its own.
+    # The highest possible grade alone says nothing.
     grade = "/".join(_present(item, "gpa", "maxGpa")) if "gpa" in item else ""
     if grades := [*([f"Grade {grade}"] if grade else ()), *_present(item, "gpaText")]:
         yield _line(grades)
@@ -117,7 +117,7 @@ def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _first_line(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
-    # A quote's author stands below it.
+    # A quote's author is shown below it.
     names = [*_present(item, *LEADS), *(() if "quote" in item else _present(item, *SECONDS))]
     phrases = [Phrase(_on_one_line(text)) for text in [*names, *_level(section_type, item)]]
     if names:
@@ -155,7 +155,7 @@ def _line(texts: Iterable[str], role: Role = Role.TEXT, *, mark: str = "") -> Li
 
 
 def _text_lines(text: str, *, mark: str = "", role: Role = Role.TEXT) -> Iterator[Line]:
-    """Yield a line for each of the text's own; the mark stands before the first."""
+    """Yield a `Line` for each line of the text, the mark before the first."""
     for number, line in enumerate(text.splitlines()):
         yield Line([Phrase(line, role)], " " * len(mark) if number else mark)
 

@@ -1,8 +1,8 @@
 """Views of a stored resume: for API clients, for people, and complete for its owner.
 
-`isImported`, `record` and `show*` are set here, where somebody reads a resume whole, and count for
-nothing where they are stored: an earlier version wrote them into the document, and a client may
-send them (docs/format.md, What the service sets; docs/api.md, One resume).
+`isImported`, `record` and `show*` are set here, when a client reads a whole resume, and are ignored
+in stored documents, since an earlier version stored them, and clients may send them (docs/format.md,
+What the service sets; docs/api.md, One resume).
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from resumes.errors import StoreIncompatible
 
 
 def load_stored(document: str | bytes) -> dict[str, Any]:
-    """Return a stored document as it is. Raises StoreIncompatible if it has lost its form."""
+    """Return a stored document as it is. Raises StoreIncompatible if it is damaged."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         stored: dict[str, Any] = orjson.loads(document)
         if type(stored["header"]) is type(stored["sections"]) is dict:
@@ -45,9 +45,9 @@ def load_stored(document: str | bytes) -> dict[str, Any]:
 
 def public_json(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> bytes:
     """Return `{header, sections, title?, style?}` and the unknown fields of a stored document as JSON,
-    in the shape that create takes: created again, it gives the same.
+    in the form that create accepts: created again, it gives the same.
 
-    Hidden fields and those that the service sets are left out. An item hidden whole stays `{}`, a
+    Hidden fields and those that the service sets are left out. A completely hidden item stays `{}`, a
     shown list keeps its entries as sent, and an unknown field, at any level, its notation. Sections
     of types that are not (or no longer) admitted are left out.
     """
@@ -57,7 +57,7 @@ def public_json(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> byt
 
 
 def shown_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
-    """Return what `public_json` says, without unknown fields, and with months that count from 0."""
+    """Return the document of `public_json`, without unknown fields and with months counted from 0."""
     stored = load_stored(document)
     view = _view(stored, accepted)
     if first_month(stored):
@@ -67,7 +67,7 @@ def shown_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict
 
 
 def _count_from_0(item: dict[str, Any]) -> None:
-    """Make the months of an item's dates, which count from 1, count from 0. What is no month stays."""
+    """Change the months of an item's dates to count from 0 instead of 1. Invalid months stay."""
     if dates := item.get("dateRange"):
         months = {name: dates.get(name) for name in ("fromMonth", "toMonth")}
         item["dateRange"] = dates | {
@@ -128,7 +128,7 @@ def _iter_admitted(
 
 @dataclass(frozen=True, slots=True)
 class ShownSection:
-    """A section as people read it."""
+    """A section in the form that is shown to people."""
 
     type: str
     heading: str
@@ -138,8 +138,8 @@ class ShownSection:
     """0 left, 1 right, 2 third."""
 
     items: tuple[Mapping[str, Any], ...]
-    """Of each item the fields that are shown, in the order of the table; items of extra section
-    types in the order sent. Blank list entries and items without anything to show are left out."""
+    """The shown fields of each item, in the order of the table, or for extra section types as sent.
+    Blank list entries and items without a shown field are left out."""
 
 
 def iter_sections(
@@ -147,12 +147,12 @@ def iter_sections(
 ) -> Iterator[ShownSection]:
     """Yield the sections of a document, stored or public, in reading order, months counted from 0.
 
-    That is by ascending `order`, those without one last, and otherwise as they were sent
+    The order is by ascending `order`, then sections without one, and otherwise as they were sent
     (docs/format.md, Sections).
     """
     admitted = sorted(
         _iter_admitted(document, accepted),
-        key=lambda one: (one[1].get("order") is None, one[1].get("order") or 0),
+        key=lambda pair: (pair[1].get("order") is None, pair[1].get("order") or 0),
     )
     counts_from_1 = first_month(document) == 1
     for name, section, section_type in admitted:
@@ -191,8 +191,8 @@ def _is_blank(value: Any) -> bool:
 
 
 def whole_json(document: str | bytes) -> bytes:
-    """Return everything of a stored document as JSON, hidden and unknown fields too, with the fields
-    that the service sets at the end of each item and of the document."""
+    """Return the whole stored document as JSON, with hidden and unknown fields, and with the fields that
+    the service sets at the end of each item and of the document."""
     view = _exact(take_out(load_stored(document)), document)
     for section_type, item in _iter_items(view):
         shown = shown_fields(item, section_type.fields)
@@ -203,8 +203,8 @@ def whole_json(document: str | bytes) -> bytes:
 
 
 def take_out(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the document, without the fields that the service sets. It is changed in place;
-    where it has not the shape of a resume, it is left as it is."""
+    """Remove the fields that the service sets from the document, and return it. Parts that do not have
+    the form of a resume are left as they are."""
     stored.pop("isImported", None)
     for section_type, item in _iter_items(stored):
         for field in section_type.item.set_by_service:
@@ -224,8 +224,8 @@ def _iter_items(stored: Mapping[str, Any]) -> Iterator[tuple[SectionType, dict[s
 
 MAX_FILENAME_BYTES = 120
 
-# Control, bidirectional and other invisible characters, and those that paths or common file
-# systems give a meaning to.
+# Control, bidirectional and other invisible characters, and those with a meaning in paths or on
+# common file systems.
 _UNSAFE_CHARS = (
     r"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r'\U000e0000-\U000e007f<>:"/\\|?*'
@@ -235,7 +235,7 @@ _UNSAFE_OR_BLANK = re.compile(rf"[{_UNSAFE_CHARS}\s]")
 
 
 class Names(NamedTuple):
-    """What a resume says that it is called; None when absent or blank."""
+    """The title and name in a resume; None when absent or blank."""
 
     title: str | None
     name: str | None
@@ -243,7 +243,7 @@ class Names(NamedTuple):
 
 
 def list_title(title: str | None, name: str | None) -> str:
-    """Return what a list shows for a resume; blank counts as absent (docs/format.md, Names)."""
+    """Return the title that a list shows; blank counts as absent (docs/format.md, Names)."""
     if title and not title.isspace():
         return title
     if name and not name.isspace():
@@ -265,13 +265,13 @@ def filename(title: str | None, name: str | None) -> str:
 
 
 def attachment(name: str) -> str:
-    """Return the Content-Disposition of a file for download, of any name (RFC 6266)."""
+    """Return the Content-Disposition header for a download with any name (RFC 6266)."""
     plain = name if name.isascii() and name.isprintable() and '"' not in name else "Resume.pdf"
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
 def is_filename(text: str) -> bool:
-    """Return whether `filename` may have made it, so that it is safe everywhere."""
+    """Return whether `filename` may have returned the text, so that it is safe everywhere."""
     return (
         text.endswith(".pdf")
         and not text.startswith((".", " "))
@@ -281,7 +281,7 @@ def is_filename(text: str) -> bool:
 
 
 def _without(unwanted: re.Pattern[str], text: str) -> str:
-    # Leaving characters out can bring a letter and its accent together, hence NFC again.
+    # Removing characters can bring a letter and its accent together, hence NFC again.
     return normalize("NFC", unwanted.sub("", normalize("NFC", text))).strip(" ").lstrip(". ")
 
 
@@ -294,7 +294,7 @@ TO: Final = " \N{EN DASH} "
 
 
 def date_range(fields: Mapping[str, Any]) -> str:
-    """`Jan 2015 to present`, with an en dash for "to"; empty when nothing is known.
+    """Return `Jan 2015 to present`, with an en dash for "to"; empty if both dates are unknown.
 
     Months count from 0: 0 is January (docs/format.md, Dates). English everywhere, so
     that a resume reads the same on every machine.
@@ -319,5 +319,5 @@ def _instant(year: float | None, month: float | None) -> str:
 
 
 def plain_number(number: float) -> str:
-    """Return the number without a fraction that is nought: `2015` for 2015.0."""
+    """Return the number without a zero fraction: `2015` for 2015.0."""
     return str(int(number)) if number == int(number) else str(number)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a command that only names another one should not wait for t
     from resumes.store.store import Store
 
 MAX_NAMED = 10
-"""Things that findings name one by one; the others are counted."""
+"""The maximum number of things that a finding names; others are counted."""
 
 
 class Severity(StrEnum):
@@ -27,18 +27,18 @@ class Severity(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    """Everything works, and somebody has something to do."""
+    """Everything works, but the operator should do something."""
 
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found. `remedy` is None if all is well.
+    """The result of a check. `remedy` is None if all is well.
 
     `command` is the line of the remedy that can be typed as it is, or None. `is_warning` means that
-    nothing is broken in spite of the remedy. `about` distinguishes the findings of a subject, from
-    one check to the next: an account, a folder, the id of a key.
+    nothing is broken in spite of the remedy. `about` distinguishes the findings of one subject, the
+    same in each check: an account, a folder, the id of a key.
     """
 
     subject: str
@@ -48,7 +48,7 @@ class Finding:
     is_warning: bool = False
     about: str = ""
     is_idle: bool = False
-    """Whether it is of something that does not run and need not: not wrong, and no reason for a tick."""
+    """Whether it is about something that is not running and need not be: neither wrong nor ok."""
 
     @property
     def severity(self) -> Severity:
@@ -61,12 +61,12 @@ class Finding:
 def warning(
     subject: str, text: str, remedy: str, command: str | None = None, *, about: str = ""
 ) -> Finding:
-    """Return a finding that somebody should act upon, while nothing is broken."""
+    """Return a finding that the operator should act on, although nothing is broken."""
     return Finding(subject, text, remedy, command, is_warning=True, about=about)
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
-    """Return the finding as `--json` prints it. `ok` is false only if something is broken."""
+    """Return the finding in the form that `--json` prints. `ok` is false only if something is broken."""
     return {
         "subject": finding.subject,
         "ok": finding.severity is not Severity.ERROR,
@@ -76,12 +76,12 @@ def as_json(finding: Finding) -> dict[str, Any]:
 
 
 _COMMAND = re.compile(r"`resumes (?!-)([^`]+)`")
-"""A command as messages name it, without the flags that lead to an installation."""
+"""A command in a message, without the flags that select an installation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """How to get an installation's settings and store, and how its commands are typed.
+    """An installation: functions that return its settings, its store and its command lines.
 
     `settings` and `store` raise the ResumesErrors of loading and opening them. `store` may return a
     store that stays open after its block. `command_line` quotes words for a shell.
@@ -92,10 +92,10 @@ class Installation:
     command_line: Callable[..., str]
 
     def watches(self, root: str | None) -> bool:
-        """Return whether the folder is the home's inbox, which None stands for too.
+        """Return whether the folder is the home's inbox; None stands for the inbox.
 
-        No command is named for another folder: it may be another store's, and whoever watched it
-        would import its files into this one.
+        No command is named for another folder: it may be another store's, and watching it would import
+        its files into this one.
         """
         return root in (None, shown_root(os.path.realpath(self.settings().inbox)))
 
@@ -131,8 +131,8 @@ def installation_of(store: "Store", settings: "Settings", program: str) -> Insta
 def remedy_for(path: Path, user_id: int | None = None) -> str:
     """Return how this user, or `user_id`, can be given access to the file or folder.
 
-    A user who does not own it is more likely the wrong user than the owner is; only a folder may
-    have been made by somebody else for this user.
+    A user who does not own it is more likely the wrong user than the owner is; only a folder may have
+    been created by another user for this one.
     """
     user_id = os.getuid() if user_id is None else user_id
     try:

@@ -33,7 +33,7 @@ from resumes.watched_names import (
     is_temporary,
 )
 
-# The inbox.
+# The inbox
 
 
 def check_inbox_owner(installation: Installation, store: Store, inbox: Path) -> Finding | None:
@@ -108,7 +108,7 @@ MAX_NAMES: Final = 20_000
 MAX_EXAMPLES: Final = 3
 
 WRITING_S: Final = 3_600
-"""Seconds that a file may have a temporary name, as while it is written."""
+"""For how many seconds a file may have a temporary name, as while it is written."""
 
 
 def find_ignored_files(
@@ -116,9 +116,9 @@ def find_ignored_files(
 ) -> dict[str, list[tuple[str, str]]]:
     """Return the files that importers ignore, by folder: their names below it, each with the reason.
 
-    The folder is empty for the inbox itself. All is sorted by name. Hidden files are meant to be
-    ignored and are left out, as is what cannot be listed. At most `max_names` are looked at, since
-    this runs again and again while somebody watches.
+    The folder is empty for the inbox itself. Everything is sorted by name. Hidden files are meant to be
+    ignored and are left out, as are folders that cannot be listed. At most `max_names` are examined,
+    since the Health screen calls this repeatedly.
     """
     ignored: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for folder, name, entry in islice(_iter_entries(inbox, max_names), max_names):
@@ -129,7 +129,7 @@ def find_ignored_files(
 
 
 def _iter_entries(inbox: Path, max_names: int) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
-    """Yield the account's folder, the path below it, and the entry, of what an importer looks at."""
+    """Yield each entry that an importer scans, after its account's folder and its path below that."""
     waiting = [("", "", str(inbox))]
     while waiting:
         folder, below, path = waiting.pop()
@@ -186,7 +186,7 @@ def _list_roots(store: Store, home: Path, inbox: Path, seen: Sequence[SeenImport
     Folders of other stores, and those whose owner cannot be read, are left out.
     """
     owner = watched_folder.owner_of(store)
-    others = [*watched_folder.list_watched(home), *(Path(one.importer.root) for one in seen)]
+    others = [*watched_folder.list_watched(home), *(Path(known.importer.root) for known in seen)]
     roots = []
     for root in dict.fromkeys([Path(os.path.realpath(inbox)), *others]):
         with suppress(OSError):
@@ -200,16 +200,16 @@ def iter_unknown_account_findings(
 ) -> Iterator[Finding]:
     """Find files that wait for accounts that the store neither has nor has deleted.
 
-    They are looked for in the store's own of these folders: the inbox, those that the home remembers,
-    and those of importers that the store remembers. `account_ids` are those of all accounts. What a
-    live importer reports itself is not repeated.
+    They are looked for in the store's own folders: the inbox, those that the home remembers, and those
+    of importers that the store remembers. `account_ids` are those of all accounts. Findings that a
+    live importer reports are not repeated.
     """
     seen = importers.list_importers(store)
     reported = {
-        one.importer.root
-        for one in seen
-        for finding in one.importer.findings
-        if one.is_live and finding.key == watched_folder.UNKNOWN_ACCOUNTS
+        known.importer.root
+        for known in seen
+        for finding in known.importer.findings
+        if known.is_live and finding.key == watched_folder.UNKNOWN_ACCOUNTS
     }
     for root in _list_roots(store, home, inbox, seen):
         with suppress(OSError):
@@ -233,8 +233,8 @@ def iter_unknown_account_findings(
 def count_by_outcome(files: Sequence[FileCount]) -> dict[FileOutcome, int]:
     """Return how many files have each outcome, whatever the reason."""
     counts = dict.fromkeys(FileOutcome, 0)
-    for one in files:
-        counts[one.outcome] += one.files
+    for count in files:
+        counts[count.outcome] += count.files
     return counts
 
 
@@ -259,13 +259,13 @@ def iter_file_findings(
 
 
 MAX_FAILED_FILES: Final = 100
-"""Failed files, the newest, that are looked for in their folders."""
+"""The maximum number of failed files, the newest, that are looked for in their folders."""
 
 
 def find_away(store: Store, inbox: Path) -> dict[str, int]:
-    """Count the failed files whose folders, by path, neither have them nor show that they are gone.
+    """Count the failed files whose folders neither have them nor show that they are gone, by folder.
 
-    Only in watched folders that are on this machine.
+    Only watched folders that are on this machine count.
     """
     away: Counter[str] = Counter()
     known: dict[Path, Set[str]] = {}
@@ -306,7 +306,7 @@ def check_away(installation: Installation, store: Store) -> Finding | None:
 
 
 SLOW_S: Final = 60.0
-"""Seconds after which a request should have been handled; a live importer needs a few."""
+"""After how many seconds a request should have been handled; a live importer needs only a few."""
 
 
 def oldest_request_age_s(store: Store) -> float | None:
@@ -335,7 +335,7 @@ def check_requests(age_s: float | None) -> Finding:
 # Importers.
 
 MAX_HELD_FILES: Final = 100
-"""Held files, the newest, whose folders are looked at."""
+"""The maximum number of held files, the newest, whose folders are examined."""
 
 
 def iter_importer_findings(
@@ -348,14 +348,14 @@ def iter_importer_findings(
     """
     host = host or socket.gethostname()
     seen = importers.list_importers(store)
-    watched = {one.importer.root for one in seen if one.is_live}
-    for one in seen:
-        if one.is_live:
-            yield _check_live(one)
+    watched = {known.importer.root for known in seen if known.is_live}
+    for known in seen:
+        if known.is_live:
+            yield _check_live(known)
         else:
-            # The store in a file is of one machine, though its name may change, as a container's does.
-            is_here = store.path is not None or one.importer.host == host
-            yield _check_silent(installation, one, is_here=is_here, watched=watched)
+            # A store in a file belongs to one machine, even if its name changes, as a container's does.
+            is_here = store.path is not None or known.importer.host == host
+            yield _check_silent(installation, known, is_here=is_here, watched=watched)
     waiting = [
         *_iter_waiting(installation, store, watched),
         *_iter_dropped(installation, store, accounts, seen),
@@ -410,7 +410,7 @@ def _iter_waiting(installation: Installation, store: Store, watched: Set[str]) -
         yield _check_unwatched(installation, root, text)
     held = import_history.list_files(store, outcome=FileOutcome.HELD, limit=MAX_HELD_FILES)
     if watched:
-        # Those of a folder that was moved may be in one that is watched.
+        # The files of a folder that was moved may be in a watched folder.
         held = [
             file
             for file in held
@@ -420,7 +420,7 @@ def _iter_waiting(installation: Installation, store: Store, watched: Set[str]) -
             and os.path.isdir(os.path.join(file.root, watched_folder.HELD))  # noqa: PTH112, PTH118
         ]
     if held:
-        # That of the home, if it is among them: its importer can be started here.
+        # Prefer the home's inbox, whose importer can be started here.
         root = min(
             (file.root for file in held),
             key=lambda root: (not installation.watches(root), root or ""),
@@ -430,10 +430,10 @@ def _iter_waiting(installation: Installation, store: Store, watched: Set[str]) -
 
 
 WAITING_S: Final = 60
-"""Seconds after which a running importer has taken a file, unless it cannot."""
+"""After how many seconds a running importer has imported a file, unless it cannot."""
 
 MAX_WAITING: Final = 1_000
-"""Waiting files of a folder that are counted, since this runs again and again."""
+"""The maximum number of a folder's waiting files that are counted, since this runs repeatedly."""
 
 
 def _iter_dropped(
@@ -442,12 +442,12 @@ def _iter_dropped(
     """Find files that were dropped into folders that no importer watches."""
     settings = installation.settings()
     inbox = os.path.realpath(settings.inbox)
-    watched = {one.importer.root for one in seen if one.is_live}
+    watched = {known.importer.root for known in seen if known.is_live}
     for root in _list_roots(store, settings.home, settings.inbox, seen):
         is_inbox = str(root) == inbox
         shown = watched_folder.shown_root(root)
         with suppress(OSError):
-            # On another machine a path may be that of some other folder.
+            # A path from another machine may be that of a different folder here.
             if shown in watched or not (is_inbox or watched_folder.find_owner(root)):
                 continue
             count = count_unclaimed(root, accounts if is_inbox else None)
@@ -466,10 +466,10 @@ def _iter_dropped(
 def count_unclaimed(
     root: Path, accounts: Set[str] | None, *, now_s: Callable[[], float] = time.time
 ) -> int:
-    """Return how many files an importer of the folder would have taken by now.
+    """Return how many files an importer of the folder would have imported by now.
 
-    Those in the folders of these accounts count; with None, all do. What was changed within
-    WAITING_S may still be written. Not more than MAX_WAITING + 1 are counted.
+    Files in the folders of these accounts count; with None, all do. Files that changed within WAITING_S
+    may still be written, and do not count. At most MAX_WAITING + 1 are counted.
     """
     changed_before = now_s() - WAITING_S
     waiting = (
@@ -487,7 +487,7 @@ def _is_file_from_before(entry: os.DirEntry[str], changed_before: float) -> bool
     with suppress(OSError):
         if entry.is_file(follow_symlinks=False):
             found = entry.stat(follow_symlinks=False)
-            # A time in the future may be that of a camera, an archive or another machine.
+            # A time in the future may come from a camera, an archive or another machine.
             return min(found.st_mtime, found.st_ctime) <= changed_before
     return False
 

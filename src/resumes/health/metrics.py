@@ -88,7 +88,7 @@ def read_metrics(store: Store, cache: QueryCache) -> InstallationMetrics:
         accounts=len(known),
         resumes=sum(account.resume_count for account in known),
         files=count_by_outcome(cache.get(import_history.count_files, store)),
-        live_importers=sum(one.is_live for one in seen),
+        live_importers=sum(importer.is_live for importer in seen),
         waiting_files=importers.count_waiting(seen),
         oldest_request_s=oldest_request_age_s(store),
     )

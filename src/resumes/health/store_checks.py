@@ -49,7 +49,7 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
 
 
 def find_refusal(path: Path) -> Finding | None:
-    """Return the file of the store that this user may not read or write, if any."""
+    """Return the finding on a file of the store that this user may not read or write; None if none."""
     for file in (path.with_name(path.name + ending) for ending in ("", *SIDE_FILES)):
         try:
             file.lstat()
@@ -65,9 +65,9 @@ def find_refusal(path: Path) -> Finding | None:
 
 
 def find_old_files_in_use(path: Path) -> Finding | None:
-    """Return which processes have a file open that was the store and is not any more, if any.
+    """Return the finding on processes that have a file open that is no longer the store; None if none do.
 
-    Processes of other users cannot be looked into.
+    Processes of other users cannot be examined.
     """
     current = None
     with suppress(OSError):
@@ -103,7 +103,7 @@ def _has_old_file_open(pid: int, path: Path, current: os.stat_result | None) -> 
 
 
 def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
-    """Return a finding of the store's error, whose message mostly ends with a remedy."""
+    """Return the finding on the store's error, whose message usually ends with a remedy."""
     text, _, remedy = error.message.partition(". ")
     if not remedy and isinstance(error, InvalidArgument):
         remedy = "Correct the address: the setting `database`, RESUMES_DATABASE or --database"
@@ -128,7 +128,7 @@ def check_closed(settings: Settings, store: Store) -> Finding:
 
 
 LARGE_LOG_BYTES: Final = 256 * 1024 * 1024
-"""Four times the size to which the store cuts the log: something has kept it from that for long."""
+"""Four times the size to which the store truncates the log: something has long prevented that."""
 
 
 def check_size(size: Size) -> Finding:
@@ -147,7 +147,7 @@ def check_size(size: Size) -> Finding:
 
 
 def check_counters(wrong: Sequence[ResumeCounter]) -> Finding:
-    """Check that the counters of accounts, which quotas rest on, equal their number of resumes."""
+    """Check that the counters of accounts, which the quotas depend on, equal their numbers of resumes."""
     if not wrong:
         return Finding("counters", "match the number of resumes in every account")
     named = ", ".join(
@@ -160,26 +160,26 @@ def check_counters(wrong: Sequence[ResumeCounter]) -> Finding:
 # A PostgreSQL server.
 
 CONNECTIONS_OF_A_WORKER: Final = 7
-"""Of each API process at most: those that write, one that reads for requests, two that watch."""
+"""The maximum of each API process: those that write, one that reads for requests, two that watch."""
 
 CONNECTIONS_OF_OTHERS: Final = 20
-"""For the workers' supervisor, an importer with its helpers, a terminal UI, and a command now and then."""
+"""The connections of the workers' supervisor, an importer with its helper, a terminal UI and commands."""
 
 
 class ServerFacts(NamedTuple):
-    """Settings of a server; None for what it does not know."""
+    """Settings of a server; None for those that it does not have."""
 
     server_version: str | None
     synchronous_commit: str | None
     fsync: str | None
     full_page_writes: str | None
     free_connections: int | None
-    """How many it accepts that are not reserved."""
+    """How many connections it accepts that are not reserved."""
 
     is_standby: bool = False
 
 
-# Other servers speak PostgreSQL's protocol too; `true` has them return null for what they lack.
+# Other servers speak PostgreSQL's protocol too; `true` makes them return null for settings they lack.
 _FACTS: Final = text("""
     SELECT current_setting('server_version', true), current_setting('synchronous_commit', true),
         current_setting('fsync', true), current_setting('full_page_writes', true),
@@ -227,11 +227,11 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
 # Keys and quotas.
 
 READING_TIME: Final = timedelta(minutes=10)
-"""A new key may be on somebody's screen for this long before it is marked as shown."""
+"""A new key may be on the screen for this long before it is marked as shown."""
 
 
 def iter_key_findings(installation: Installation, store: Store) -> Iterator[Finding]:
-    """Find the keys that were made and never shown; they are of no use to anybody."""
+    """Find the keys that were created and never shown, so that no client can use them."""
     active = [key for key in api_keys.list_keys(store) if key.state is KeyState.ACTIVE]
     made_before = later(store.clock(), -READING_TIME)
     unseen = [key for key in active if key.shown_at is None and key.created_at < made_before]
@@ -250,7 +250,7 @@ def iter_key_findings(installation: Installation, store: Store) -> Iterator[Find
 def iter_quota_findings(
     installation: Installation, known: Sequence[AccountInfo], plans: Sequence[PlanInfo]
 ) -> Iterator[Finding]:
-    """Find the accounts that can take no more resumes, the first of them by name."""
+    """Find the accounts that can store no more resumes, the first of them by name."""
     full = [account for account in known if account.free_places == 0]
     for account in full[:MAX_NAMED]:
         yield _check_full_account(installation, account, plans)
@@ -265,8 +265,8 @@ def iter_quota_findings(
 def remedy_for_full(
     installation: Installation, account: AccountInfo, plans: Sequence[PlanInfo]
 ) -> tuple[str, str]:
-    """Return how a full account gets room, as `Installation.remedy` does: in the smallest plan with
-    room, or else in its own, if that is made larger."""
+    """Return how a full account gets room, in the form of `Installation.remedy`: by the smallest plan
+    with room, or else by a larger limit of its own plan."""
     needed = max(account.resume_count, account.max_resumes or 0)
     for plan in plans:
         if plan.max_resumes is None or plan.max_resumes > needed:

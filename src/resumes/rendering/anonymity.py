@@ -92,7 +92,7 @@ class Anonymizer:
         contacts = dict.fromkeys([email, phone, website])
         whole = r"\s*".join(map(re.escape, name.split()))
         known = [
-            *(_contact_pattern(one) for one in contacts if len(one) >= MIN_WORD_CHARS),
+            *(_contact_pattern(text) for text in contacts if len(text) >= MIN_WORD_CHARS),
             *map(_address_pattern, addresses),
             *map(_number_pattern, iter_numbers(phone[:MAX_CHARS])),
             _apart(whole, name.strip()) if whole else "",

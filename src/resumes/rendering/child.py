@@ -88,8 +88,8 @@ class Drawer:
 def main() -> None:
     """Draw until there is nothing more on standard input; the first message names font folders."""
     limit_self()
-    for one in (signal.SIGINT, signal.SIGHUP):  # which reach the whole group
-        signal.signal(one, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):  # which reach the whole group
+        signal.signal(number, signal.SIG_IGN)
     pages = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
     os.dup2(2, 1)  # whatever prints must not get between the answers

@@ -35,10 +35,10 @@ def fallbacks(language: str) -> list[str]:
     """Return the fonts for what the resume's own lack. Chinese, Japanese and Korean share characters,
     and draw them differently: the one of its language comes first."""
     first = {"ja": "JP", "ko": "KR"}.get(language, "SC")
-    cjk = [first, *(one for one in ("JP", "SC", "KR", "TC") if one != first)]
+    cjk = [first, *(other for other in ("JP", "SC", "KR", "TC") if other != first)]
     return [
         "Open Sans", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari",
-        *(f"Noto Sans CJK {one}" for one in cjk), "DejaVu Sans", "Noto Emoji",
+        *(f"Noto Sans CJK {area}" for area in cjk), "DejaVu Sans", "Noto Emoji",
     ]  # fmt: skip
 
 

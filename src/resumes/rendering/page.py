@@ -74,17 +74,17 @@ def compose(
     if choice.is_anonymous:
         hidden = Anonymizer({key: clean(text) or "" for key, text in header.items()}, resume_id)
     sections = [
-        one
-        for one in iter_sections(document, format)
-        if not (hidden and hidden.leaves_out(one.type))
+        section
+        for section in iter_sections(document, format)
+        if not (hidden and hidden.leaves_out(section.type))
     ]
-    headings = [one.heading for one in sections]
-    texts = [*(text for one in sections for text in _iter_drawn(one)), *headings]
+    headings = [section.heading for section in sections]
+    texts = [*(text for section in sections for text in _iter_drawn(section)), *headings]
     counted = [*texts, *header.values()]
     chars = sum(map(len, counted)) + CHARS_PER_TEXT * len(counted)
     if chars > MAX_CHARS:
         raise TooLong(chars)
-    said = [text for one in sections for text in _iter_drawn(one, but=_QUOTED)]
+    said = [text for section in sections for text in _iter_drawn(section, but=_QUOTED)]
     language = find_language([header.get("title") or "", *headings, *said])
     page = _Page(language, hidden)
     style = document.get("style") or {}
@@ -94,9 +94,9 @@ def compose(
         name = hidden.alias
     title = list_title(page.text(document.get("title")), name)
     drawn = [
-        (one.column, found)
-        for one in sections
-        if (found := page.section(one.type, one.heading, one.items))
+        (section.column, found)
+        for section in sections
+        if (found := page.section(section.type, section.heading, section.items))
     ]
     return {
         "title": title,
@@ -268,15 +268,15 @@ class _Page:
         drawn: list[dict[str, Any]]
         if row is None:
             shape = Shape.TEXT
-            drawn = [{"text": self._extra(one)} for one in items]
+            drawn = [{"text": self._extra(item)} for item in items]
         else:
             shape = row.shape
             draw = {Shape.ENTRY: self._entry, Shape.LEVEL: self._level, Shape.TAGS: self._tags}
             if shape is Shape.SLICES:
-                drawn = [found for one in items for found in self._slices(one)]
+                drawn = [found for item in items for found in self._slices(item)]
             else:
-                drawn = [draw.get(shape, self._texts)(row, one) for one in items]
-        shown = [one for one in drawn if any(one.values())]
+                drawn = [draw.get(shape, self._texts)(row, item) for item in items]
+        shown = [item for item in drawn if any(item.values())]
         if not shown:
             return None
         return {"heading": self.text(heading) or section_type, "shape": shape.value, "items": shown}
@@ -295,7 +295,7 @@ class _Page:
             "dates": self._dates(get("dates")),
             "place": self.text(get("place")),
             "text": text,
-            "bullets": [one for each in get("bullets") or () if (one := self.text(each))],
+            "bullets": [line for each in get("bullets") or () if (line := self.text(each))],
             "link": find_url(link) if link else None,
             "shown-link": _short_url(link) if link else None,
         }
@@ -313,20 +313,20 @@ class _Page:
 
     def _tags(self, row: SectionShape, item: Mapping[str, Any]) -> dict[str, Any]:
         get = _getter(row, item)
-        tags = [one for each in get("tags") or () if (one := self.text(each))]
+        tags = [tag for each in get("tags") or () if (tag := self.text(each))]
         return {"title": self.text(get("title")), "text": self.text(get("text")), "tags": tags}
 
     def _texts(self, row: SectionShape, item: Mapping[str, Any]) -> dict[str, Any]:
         return {part: self.text(item.get(name)) for part, name in row.parts.items()}
 
     def _slices(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        slices = [one for one in item.get("data") or () if self.text(one.get("title"))]
-        values = [min(1e6, max(0.0, one.get("value") or 0)) for one in slices]
+        slices = [part for part in item.get("data") or () if self.text(part.get("title"))]
+        values = [min(1e6, max(0.0, part.get("value") or 0)) for part in slices]
         whole = sum(values)
-        for one, value in zip(slices, values, strict=True):
+        for part, value in zip(slices, values, strict=True):
             share = value / whole if whole else 0.0
             percent = f"{share:.0%}" if whole else None
-            yield {"title": self.text(one.get("title")), "level": share, "note": percent}
+            yield {"title": self.text(part.get("title")), "level": share, "note": percent}
 
     def _extra(self, item: object) -> str | None:
         """Return what an item of a section type that is not in the table holds, a text a line."""
@@ -394,7 +394,7 @@ _SERIF_HEADINGS: Final = frozenset(
 
 def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
     """Return measures, colors and fonts as the template takes them, from the style's numbers."""
-    colours = [one for one in style.get("colors") or () if isinstance(one, str)]
+    colours = [text for text in style.get("colors") or () if isinstance(text, str)]
     accent = _rgb(colours[0] if colours else DEFAULT_COLOUR)
     second = _rgb(colours[1]) if len(colours) > 1 else accent
     white = (255, 255, 255)
@@ -448,7 +448,7 @@ def _hex(colour: Rgb) -> str:
 
 def _mixed(colour: Rgb, other: Rgb, share: float) -> Rgb:
     red, green, blue = (
-        share * one + (1 - share) * two for one, two in zip(colour, other, strict=True)
+        share * own + (1 - share) * two for own, two in zip(colour, other, strict=True)
     )
     return red, green, blue
 

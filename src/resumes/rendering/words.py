@@ -378,7 +378,7 @@ def _find_by_words(script: str, said: Mapping[str, int]) -> str:
         languages = clues.words.get(word, set())
         if not languages and word[-2:] in clues.tails:
             endings = (word[at:] for at in range(3, len(word) - 1))
-            languages = set().union(*(clues.endings.get(one, ()) for one in endings))
+            languages = set().union(*(clues.endings.get(tail, ()) for tail in endings))
         is_borrowed = word in _borrowed
         for language in languages:
             scores[language] += count if is_borrowed else 2 * count

@@ -1,4 +1,4 @@
-"""The store: its schema, every query, and the create path. Independent of HTTP, folders and terminals."""
+"""The store: its schema, all queries, and the create path. Independent of HTTP, folders and terminals."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ __all__ = ["Store", "open_store"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Store` where it is used: what reads a file alone does without SQLAlchemy."""
+    """Import `Store` on first use, so that `sqlite.first_rows` does not need SQLAlchemy."""
     if name != "Store":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from resumes.store.store import Store
@@ -30,16 +30,16 @@ def open_store(
 ) -> "Store":
     """Open the store at an address, created or upgraded first when `upgrade` allows.
 
-    `read_cache_bytes` limits the page cache of each thread that reads a file; `read_timeout_s` is
-    how long a statement that reads waits for a server. None is the engine's choice.
+    `read_cache_bytes` limits the page cache of each thread that reads a file; `read_timeout_s` is how
+    long a reading statement waits for a server. None is the engine's default.
 
-    Several processes may open a new store at the same time; one of them creates it. Raises InvalidArgument
-    for an address that cannot be used, StoreIncompatible for a file or a database that is not a store
-    of ours, is damaged or newer than this program, and StoreUnavailable when it cannot be opened
-    now.
+    Several processes may open a new store at the same time; one of them creates it. Raises
+    InvalidArgument for an unusable address, StoreIncompatible for a file or a database that is not a
+    store of ours, is damaged or newer than this program, and StoreUnavailable when it cannot be
+    opened now.
     """
     address = parse_address(url)
-    # Each engine's driver is loaded only where it is used.
+    # Each engine's driver is loaded only if it is used.
     if isinstance(address, PostgresAddress):
         from resumes.store.postgresql.store import open_server
 

@@ -1,7 +1,7 @@
 """Accounts: tenants with a plan, their counters, and their contents.
 
-An account's id is random and never reused; its name can be. Its row in `account_usage` is its lock:
-each write to an account takes it first (`lock_account`).
+An account's id is random and never reused; its name may be reused. The account's row in
+`account_usage` is its lock: each write to an account takes it first (`lock_account`).
 """
 
 import re
@@ -46,21 +46,21 @@ from resumes.text import counted
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
 ARRIVING = "~import"
-"""Ends the name of an account that is being imported, which nobody can choose. It is closed."""
+"""The end of the name of an account that is being imported, invalid in other names. It is closed."""
 
 SLICE_RESUMES = 500
-"""Resumes deleted in one transaction when an account is deleted, so that others can write."""
+"""How many resumes of a deleted account one transaction deletes, so that others can write."""
 
 SLICE_ROWS = 5_000
-"""Rows of each of the account's other tables deleted in one transaction."""
+"""How many rows of each of the account's other tables one transaction deletes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountInfo:
     """An account, its plan and its number of resumes. `max_resumes` None is unlimited.
 
-    `last_id_us`: the ids of its next resumes are later; 0: it never had one. `last_resume_at`: when the
-    newest that is there was stored. A closed account is being deleted, or it is being imported: nothing
+    `last_id_us`: the ids of its next resumes are later; 0: it never had a resume. `last_resume_at`: when
+    the newest stored resume was created. A closed account is being deleted or imported, and nothing
     else can be stored in it.
     """
 
@@ -77,12 +77,12 @@ class AccountInfo:
 
     @property
     def free_places(self) -> int | None:
-        """Return how many more resumes fit; None without a limit."""
+        """Return how many more resumes the plan allows; None without a limit."""
         return None if self.max_resumes is None else max(0, self.max_resumes - self.resume_count)
 
     @property
     def is_arriving(self) -> bool:
-        """Return whether it is being imported, or was until that was interrupted."""
+        """Return whether it is being imported, or its import was interrupted."""
         return self.name.endswith(ARRIVING)
 
     @property
@@ -116,7 +116,7 @@ SELECT_ACCOUNT = (
 )
 IS_OPEN = accounts.c.closed_at.is_(None)
 PLANS_BY_SIZE = (plans.c.max_resumes.is_(None), plans.c.max_resumes, plans.c.name)
-"""The smallest first, unlimited ones last."""
+"""The smallest plans first, unlimited ones last."""
 
 
 def check_name(name: str, kind: str = "account") -> str:
@@ -138,8 +138,8 @@ _WITHOUT_TIMES = SELECT_ACCOUNT.with_only_columns(*list(SELECT_ACCOUNT.selected_
 
 
 def list_open(store: Store) -> list[AccountInfo]:
-    """Return the accounts that are not closed, by name, without looking at any resume: each
-    `last_resume_at` is None."""
+    """Return the accounts that are not closed, by name, without reading resumes: `last_resume_at` is
+    None for all."""
     rows = store.fetch(_WITHOUT_TIMES.where(IS_OPEN).order_by(accounts.c.name))
     return [AccountInfo(*row) for row in rows]
 
@@ -168,16 +168,16 @@ def unknown_account(name: str) -> NotFound:
 
 
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
-    """Return those of the ids whose accounts exist and are not closed."""
+    """Return the ids of accounts that exist and are not closed."""
     statement = select(accounts.c.id).where(accounts.c.id.in_(account_ids), IS_OPEN)
     return {account_id for (account_id,) in store.fetch(statement)}
 
 
 def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
-    """Return those of the ids whose accounts this store has deleted, or has begun to.
+    """Return the ids of accounts that this store has deleted, or has begun to delete.
 
-    An account that is neither open nor deleted may be of another store, or newer than a backup that
-    was restored.
+    An account that is neither open nor deleted may belong to another store, or be newer than a backup
+    that was restored.
     """
     statement = select(deleted_accounts.c.id).where(deleted_accounts.c.id.in_(account_ids))
     return {account_id for (account_id,) in store.fetch(statement)}
@@ -239,7 +239,7 @@ def lock_open_account(connection: Connection, name: str) -> str:
     if account_id is None:
         raise unknown_account(name)
     lock_account(connection, account_id)
-    # Again: it may have been closed while its row was waited for.
+    # Check again: it may have been closed while this waited for its row.
     if connection.execute(this).scalar() != account_id:
         raise unknown_account(name)
     return account_id
@@ -261,10 +261,10 @@ def delete_account(
     """Delete the account with its keys, resumes and ledger; return the number of resumes deleted.
 
     With an `account_id`, only if the account of this name has it. Raises NotFound, and Conflict when it
-    holds resumes and `with_resumes` is False. It is closed first, so that nothing is stored in it while
-    its resumes are deleted, slice by slice. After each slice `should_continue` is called with the number so
-    far, and returns whether to continue; a deletion that was interrupted, here or by the end of the
-    process, is finished by calling it again.
+    has resumes and `with_resumes` is False. The account is closed first, so that nothing is stored in
+    it while its resumes are deleted, slice by slice. After each slice `should_continue` is called with
+    the number so far, and returns whether to continue. Call this again to finish a deletion that was
+    interrupted, here or by the end of the process.
     """
     owner = account_id or get_account(store, name, include_closed=True).id
     now = timestamp(store.clock())
@@ -279,7 +279,7 @@ def delete_account(
         if not should_continue(deleted):
             return deleted
     for table in ACCOUNT_TABLES:
-        # The counter's row is the lock, and has to be there as long as the account.
+        # The counter's row is the lock, so it has to exist as long as the account.
         while table is not account_usage and write(_delete_rows, table):
             pass
     write(_delete_rest)
@@ -288,7 +288,7 @@ def delete_account(
 
 def _close(connection: Connection, account_id: str, name: str, with_resumes: bool, now: str) -> int:
     count = lock_account(connection, account_id)
-    # An account that is being imported has another name when it is whole.
+    # An account that is being imported gets another name at the end.
     this = select(accounts.c.id).where(accounts.c.id == account_id, accounts.c.name == name)
     if count is None or connection.execute(this).first() is None:
         raise unknown_account(name)
@@ -297,7 +297,7 @@ def _close(connection: Connection, account_id: str, name: str, with_resumes: boo
             f"The account has {counted(count, 'resume')}: add --with-resumes to delete them too"
         )
     connection.execute(update(accounts).where(accounts.c.id == account_id).values(closed_at=now))
-    # From here on nothing can be stored in it, and there is no way back.
+    # From here on nothing can be stored in it, and the deletion cannot be undone.
     NOTE_DELETED.run(connection, id=account_id)
     connection.execute(delete(key_directory).where(key_directory.c.account_id == account_id))
     return count
@@ -317,7 +317,7 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
         delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id.in_(some))
     ).rowcount
     change_count(connection, account_id, -deleted)
-    # Every entry has a resume, so none is left when the last resume is deleted.
+    # Every search entry has a resume, so no entry is left after the last resume.
     search_index.remove_oldest(connection, account_id, SLICE_RESUMES)
     return deleted
 
@@ -342,7 +342,7 @@ def _delete_rest(connection: Connection, account_id: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ResumeCounter:
-    """The counter of an account, and how many resumes there were at that moment."""
+    """The counter of an account, and its actual number of resumes at the same moment."""
 
     account: str
     resume_count: int
@@ -367,7 +367,7 @@ WRONG_COUNTERS: Final = (
 
 
 def list_wrong(store: Store) -> list[ResumeCounter]:
-    """Return the counters that are wrong, by the name of the account; none: each quota is exact."""
+    """Return the counters that are wrong, by account name; if empty, all quotas are exact."""
     return [ResumeCounter(*row[:3]) for row in store.fetch(WRONG_COUNTERS)]
 
 
@@ -378,7 +378,7 @@ def list_wrong(store: Store) -> list[ResumeCounter]:
 class AccountSummary:
     """An account's keys, and its files that are not done.
 
-    `keys` counts revoked and expired ones, too; `last_used_at` None: no key was ever used.
+    `keys` counts revoked and expired keys too; `last_used_at` is None if no key was ever used.
     """
 
     keys: int
@@ -404,7 +404,7 @@ def get_summary(store: Store, account_id: str) -> AccountSummary:
 
 
 def count_active_keys(store: Store) -> dict[str, int]:
-    """Return how many active keys an account has, by its id; accounts without any are left out."""
+    """Return the number of active keys by account id; accounts without active keys are left out."""
     statement = (
         select(api_keys.c.account_id, func.count())
         .where(_is_active(store))

@@ -109,8 +109,8 @@ def _split(url: str) -> tuple[str, str, str]:
 
 def _chosen(options: str, is_chosen: Callable[[str], bool]) -> str:
     """Return the options with such names, with the ? before them; nothing if there are none."""
-    named = ((one, unquote(one.partition("=")[0])) for one in options.split("&") if one)
-    chosen = [one for one, name in named if is_chosen(name)]
+    named = ((option, unquote(option.partition("=")[0])) for option in options.split("&") if option)
+    chosen = [option for option, name in named if is_chosen(name)]
     return f"?{'&'.join(chosen)}" if chosen else ""
 
 

@@ -1,12 +1,12 @@
-"""The create path: the one way in for every resume, from HTTP, importer and command line alike.
+"""The create path: the only way to store a resume, from HTTP, importer and command line alike.
 
     bytes -> analyzer.parse -> create(account, resumes) -> outcomes
 
-One transaction settles, in this order: the account's lock; what was done before (a claim's item
-already imported, an Idempotency-Key already used, a content already stored), so that a repeat
-at a full account gets its first answer; the quota, which gives its places in order to those who
-come first and refuses the rest; the ids, so that the order of ids is the order of commits; the
-rows, with the ledger's in the same transaction.
+One transaction does, in this order: lock the account; look up earlier outcomes (a claim's item
+already imported, an Idempotency-Key already used, a content already stored), so that a repeated
+create gets its first answer even if the account is full; apply the quota, first come, first served;
+assign the ids, so that the order of ids is the order of commits; insert the rows, with those of the
+ledger.
 """
 
 import time
@@ -61,8 +61,8 @@ class IdempotencyKey:
 class NewResume(NamedTuple):
     """A parsed resume to store.
 
-    `digest` is the SHA-256 of its JSON value's own bytes: with one, content that is stored
-    already is a duplicate. `item` is its number in the claimed file, 0 in a file of one resume.
+    `digest` is the SHA-256 of its JSON value's bytes: if it is given, content that is stored already
+    is a duplicate. `item` is its number in the bundle, 0 in a file of one resume.
     """
 
     resume: ParsedResume
@@ -73,7 +73,7 @@ class NewResume(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """It is stored. `replayed`: by an earlier call that this one repeats."""
+    """The resume is stored. `replayed`: by an earlier call that this one repeats."""
 
     id: str
     replayed: bool = False
@@ -92,14 +92,14 @@ class Duplicate:
 
 
 Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
-"""The outcome of a create. The two errors are values here: they do not stop the rest of its batch."""
+"""The outcome of a create. The two errors are values, since they do not stop the rest of the batch."""
 
 
 class Creation(NamedTuple):
     """Resumes for one account, from one caller.
 
-    With a `claim`, items and the file's own outcome go to the ledger. `failed` is the worst
-    verdict on items that could not be read, for the file's outcome.
+    With a `claim`, the outcomes of the items and the file go to the ledger. `failed` is the worst
+    verdict on items that could not be read; it counts for the file's outcome.
     """
 
     account_id: str
@@ -118,10 +118,10 @@ def create(
     failed: Verdict | None = None,
     deadline_s: float = WRITE_DEADLINE_S,
 ) -> list[Outcome]:
-    """Store resumes, and return an outcome for each, in order; what is Created is committed.
+    """Store resumes, and return an outcome for each, in order; Created ones are committed.
 
-    If they do not all fit the quota, the first ones are stored. Raises
-    NotFound for an account that does not exist, and what `Store.write` raises.
+    If they do not all fit the quota, the first ones are stored. Raises NotFound for an account that
+    does not exist, and what `Store.write` raises.
     """
     creation = Creation(account_id, resumes, store.clock(), claim, failed)
     (outcomes,) = create_files(store, [creation], deadline_s=deadline_s)
@@ -133,7 +133,7 @@ def create(
 async def create_async(
     store: Store, account_id: str, resume: NewResume, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> Outcome:
-    """`create` of one resume, for coroutines."""
+    """Store one resume, as `create` does, without blocking the event loop."""
     creation = Creation(account_id, (resume,), store.clock())
     outcomes: list[Outcome] = await store.commit_async(_write(creation, deadline_s))
     return outcomes[0]
@@ -178,7 +178,7 @@ LOCK_ACCOUNT = Prepared(
     .with_for_update(of=account_usage)
 )
 UNLIMITED = 2**62
-# NULL, which no count is below, for an account that was closed.
+# NULL for an account that was closed, so that the comparison below is never true.
 _ALLOWED_NOW = (
     select(func.coalesce(plans.c.max_resumes, literal(UNLIMITED, BigInteger)))
     .join(accounts, accounts.c.plan == plans.c.name)
@@ -213,14 +213,14 @@ STORED = Prepared(select(literal(1)).select_from(resumes).where(pk_equals(resume
 
 
 def was_stored(connection: Connection, creation: Creation, result: Any) -> bool | None:
-    """Return whether the transaction that had this result was committed; None if that cannot be told:
-    it made no resume, or all of them may have been deleted since.
+    """Return whether the transaction with this result was committed; None if that is unknown: it
+    created no resume, or all of them may have been deleted since.
 
-    The IDs tell, whose ends are random. Call it when the transaction has ended.
+    The random IDs of its resumes prove it. Call this after the transaction has ended.
     """
     if isinstance(result, ResumesError):
         return None
-    made = [one.id for one in result if isinstance(one, Created) and not one.replayed]
+    made = [done.id for done in result if isinstance(done, Created) and not done.replayed]
     account = LOCK_ACCOUNT.run(connection, account_id=creation.account_id).fetchone()
     if not made or account is None:
         return None
@@ -251,7 +251,7 @@ def apply_creations(
 
 @dataclass(slots=True)
 class _Rows:
-    """What is inserted; tuples are in the order of the table's columns."""
+    """The rows to insert; tuples are in the order of the table's columns."""
 
     resumes: list[tuple[Any, ...]] = field(default_factory=list)
     documents: list[tuple[Any, ...]] = field(default_factory=list)
@@ -309,7 +309,7 @@ def _check_places(changed: int) -> None:
         raise LostRace
 
 
-# What was done before
+# Prior outcomes
 
 WIDTH = 64
 _NAMES = tuple(f"v{number}" for number in range(WIDTH))
@@ -351,18 +351,18 @@ def _chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 class _PriorOutcomes:
-    """What was done before of one account's share of a batch."""
+    """The prior outcomes of one account's requests in a batch."""
 
     def __init__(
         self, connection: Connection, account_id: str, creations: Sequence[Creation]
     ) -> None:
         self._items: dict[str, dict[int, Outcome]] = {}
-        # Files of one resume, and of several.
+        # Files of one resume, and bundles.
         claims: dict[Prepared, list[str]] = {RESUMES_OF_CLAIMS: [], ITEMS_OF_CLAIMS: []}
-        for one in creations:
-            if one.claim is not None and one.resumes:
-                statement = ITEMS_OF_CLAIMS if one.resumes[0].item else RESUMES_OF_CLAIMS
-                claims[statement].append(one.claim.claim_id)
+        for creation in creations:
+            if creation.claim is not None and creation.resumes:
+                statement = ITEMS_OF_CLAIMS if creation.resumes[0].item else RESUMES_OF_CLAIMS
+                claims[statement].append(creation.claim.claim_id)
         for statement, claim_ids in claims.items():
             for values in _chunks(claim_ids):
                 found = statement.run(connection, account_id=account_id, **values).fetchall()
@@ -371,15 +371,15 @@ class _PriorOutcomes:
                     self._items.setdefault(claim_id, {})[item] = (
                         Duplicate(resume_id) if is_duplicate else Created(resume_id, replayed=True)
                     )
-        digests = (new.digest for one in creations for new in one.resumes if new.digest)
+        digests = (new.digest for file in creations for new in file.resumes if new.digest)
         self._digests: dict[bytes, str] = {}
         for values in _chunks(map(blob, digests)):
             found = RESUMES_OF_DIGESTS.run(connection, account_id=account_id, **values).fetchall()
             self._digests.update(found)
         used = [
-            (new.idempotency.key, one.now_us)
-            for one in creations
-            for new in one.resumes
+            (new.idempotency.key, creation.now_us)
+            for creation in creations
+            for new in creation.resumes
             if new.idempotency is not None
         ]
         found = FIND_KEY.run_each(
@@ -390,14 +390,14 @@ class _PriorOutcomes:
             ),
         )
         self._keys = {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
-        """What is stored of each Idempotency-Key, by key and the time of its request."""
+        """The stored row of each Idempotency-Key, by key and the time of its request."""
 
     def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
-        """Return the outcomes that items of this claim had before: a claim is imported once."""
+        """Return the prior outcomes of this claim's items, by item: a claim is imported once."""
         return {} if claim is None else self._items.get(claim.claim_id, {})
 
     def find(self, new: NewResume, rows: _Rows, now_us: int) -> Outcome | None:
-        """Return the outcome by an earlier call, or an earlier resume of this batch, if any."""
+        """Return the outcome of an earlier call or an earlier resume of this batch; None if new."""
         if (given := new.idempotency) is not None:
             mine = rows.idempotency.get(given.key)
             found = (
@@ -465,7 +465,7 @@ def _add_to_ledger(
         rows.done_files.append(row)
     else:
         if worst is not _DONE:
-            claim = claim._replace(items=None)  # warnings are about what was imported
+            claim = claim._replace(items=None)  # only imported resumes have warnings
         rows.files.append(
             import_ledger.file_values(
                 creation.account_id, claim, worst, now=now, resume_id=resume_id
@@ -474,7 +474,7 @@ def _add_to_ledger(
 
 
 _DONE = Verdict(FileOutcome.DONE)
-# A file is a duplicate only when all of it is.
+# A file is a duplicate only if all its items are.
 _WORST_FIRST = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
 
 

@@ -77,7 +77,7 @@ async def prune_async(store: Store) -> int:
 
     def prune(account_id: str, keys: Sequence[str], connection: Connection) -> int:
         values = ({"account_id": account_id, "key": key, "since": since} for key in keys)
-        return sum(_PRUNE.run(connection, **one).rowcount for one in values)
+        return sum(_PRUNE.run(connection, **row).rowcount for row in values)
 
     pruned = 0
     while rows := await store.fetch_async(_OLDEST, since=since, rows=SLICE_KEYS):

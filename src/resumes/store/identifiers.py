@@ -11,7 +11,7 @@ MAX_ID = "~"
 """Sorts after every id."""
 
 POSITION_DIGITS = 16
-"""How many first digits of a resume's or a claim's id are its time."""
+"""The number of leading digits of a resume's or a claim's id that are its time."""
 
 ACCOUNT_ID = re.compile(r"[0-9a-f]{16}")
 """The form of an account's id."""
@@ -23,14 +23,14 @@ KEY_ID = re.compile(r"key_[0-9a-f]{12}")
 def resume_id(position_us: int, tail: str | None = None) -> str:
     """Return the id at a position of its account: 16 hex digits of microseconds, then 8 random.
 
-    Compared as bytes, ids of one account are in the order of their positions. `tail` is the
-    random end, of a caller that has drawn many at once (`tails`).
+    Compared as bytes, ids of one account are in the order of their positions. `tail` is the random
+    end, if the caller has drawn many at once (`tails`).
     """
     return f"{position_us:0{POSITION_DIGITS}x}{tail or secrets.token_hex(4)}"
 
 
 def position_of(resume_id: str) -> int:
-    """Return the position that the ID of a resume or a claim begins with, in microseconds."""
+    """Return the position in the ID of a resume or a claim, in microseconds."""
     return int(resume_id[:POSITION_DIGITS], 16)
 
 

@@ -1,4 +1,4 @@
-"""The history of imports, which people read: a file of the ledger, files by time or by outcome, and counts."""
+"""The history of imports: one file of the ledger, lists of files by time or by outcome, and counts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from resumes.store.statements import Prepared, first_page, params_equal, pk_equa
 from resumes.store.store import Store
 
 MAX_FILES = 1_000
-"""Files on a page of a list."""
+"""The maximum number of files on a page of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class FileRow:
     items: Items | None
     account_id: str
     warnings: int = 0
-    """How many warnings there are, about all its resumes; 0 too for files that 1.0.0 imported."""
+    """The number of warnings about all its resumes; 0 also for files that 1.0.0 imported."""
 
     @property
     def is_under_way(self) -> bool:
@@ -48,12 +48,12 @@ class FileRow:
 # Files
 
 _UNSEEN = ("account_id", "resume_id", "source")
-_SHOWN = [one for one in imported_files.columns if one.name not in _UNSEEN]
+_SHOWN = [column for column in imported_files.columns if column.name not in _UNSEEN]
 FILE = Prepared(select(*_SHOWN).where(pk_equals(imported_files)))
 
 
 def find_owners(store: Store, account_id: str | None = None) -> dict[str, str]:
-    """Return ids and names of all accounts, closed ones too, or of the one of this id."""
+    """Return ids and names of all accounts, closed ones too, or of the account with this id."""
     statement = select(accounts.c.id, accounts.c.name).order_by(accounts.c.id)
     if account_id is not None:
         statement = statement.where(accounts.c.id == account_id)
@@ -61,10 +61,10 @@ def find_owners(store: Store, account_id: str | None = None) -> dict[str, str]:
 
 
 def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
-    """Return the file of this claim, of the account or of any.
+    """Return the file of this claim, in this account or in any.
 
-    Raises NotFound, and Conflict if several accounts have it: an account that was imported has the
-    history of another.
+    Raises NotFound, and Conflict if several accounts have it: an imported account has the history of
+    the original.
     """
     owners = find_owners(store, account_id)
     files = _find_files(store, owners, [(claim_id, owner) for owner in owners])
@@ -79,7 +79,7 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
 
 
 def find_source(store: Store, file: FileRow) -> bytes | None:
-    """Return the first 64 KiB of the file as it was read; None for files that are done."""
+    """Return the first 64 KiB that were read of the file; None for files that are done."""
     this = pk_equals(imported_files, file.account_id, file.claim_id)
     rows = store.fetch(select(imported_files.c.source).where(this))
     return rows[0][0] if rows else None
@@ -88,7 +88,7 @@ def find_source(store: Store, file: FileRow) -> bytes | None:
 def _find_files(
     store: Store, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
 ) -> list[FileRow]:
-    """Return the files of these ids and accounts' ids, in their order, without those gone since.
+    """Return the files with these account and claim ids, in order, without those deleted since.
 
     `owners` has the names of the accounts by their ids.
     """
@@ -100,7 +100,7 @@ def _find_files(
 
 
 def _file_row(account: str, row: Sequence[Any], account_id: str) -> FileRow:
-    """Return a row of `_SHOWN`'s columns as a file."""
+    """Return the file of a row with `_SHOWN`'s columns."""
     kept = None if row[-1] is None else parse_items(row[-1])
     items = kept if kept and kept.total else None
     warnings = kept.warnings if kept else 0
@@ -125,15 +125,15 @@ def iter_failed(store: Store, root: str) -> Iterator[FileRow]:
 # Lists
 
 ORDER = (FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DUPLICATE, FileOutcome.DONE)
-"""The order of a list by outcome: what needs attention first."""
+"""The order of a list by outcome: files that need attention come first."""
 
 NOT_DONE = imported_files.c.outcome != literal_column("'done'")
-"""Written out in the statement, so that the engine sees that the index of what is not done serves."""
+"""Without a parameter, so that the engine can use the partial index of files that are not done."""
 
 
 @cache
 def _newest_ids(outcome: FileOutcome | None, *, is_of_reason: bool) -> Prepared:
-    """Select ids between two, the newest first, of one account; from an index alone."""
+    """Select ids of one account between two ids, the newest first, using only an index."""
     statement = select(imported_files.c.claim_id).where(
         params_equal(imported_files.c.account_id),
         imported_files.c.claim_id < bindparam("before"),
@@ -157,16 +157,16 @@ def list_files(
     before: str | None = None,
     limit: int = 100,
 ) -> Sequence[FileRow]:
-    """Return the newest files first, of one account or all; 1 to 1,000 of them, or a few more if several
-    accounts have the last one: an account that was imported has the history of another.
+    """Return the newest files first, of one account or all; 1 to 1,000 files, or a few more if several
+    accounts have the last one, since an imported account has the history of the original.
 
-    `before` is the id after which the page begins: any id, also one that is gone.
+    `before` is the id after which the page begins; it need not exist.
     """
     outcomes = [outcome] if reason is None else _outcomes(outcome, reason)
     owners = find_owners(store, account_id)
     found = _find_newest(
         store,
-        [(owner, one) for owner in owners for one in outcomes],
+        [(owner, each) for owner in owners for each in outcomes],
         reason=reason,
         before=MAX_ID if before is None else before,
         limit=max(1, min(limit, MAX_FILES)),
@@ -176,7 +176,7 @@ def list_files(
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a list by outcome: after the file of this claim, among those of its outcome."""
+    """A position in a list by outcome: after the file of this claim, among those of its outcome."""
 
     outcome: FileOutcome
     claim_id: str
@@ -187,7 +187,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class FilePage:
-    """Files by outcome. `next` is where the next page begins, perhaps an empty one; None when there is
+    """Files by outcome. `next` is the position of the next page, which may be empty; None if there is
     none."""
 
     files: Sequence[FileRow]
@@ -195,7 +195,7 @@ class FilePage:
 
 
 def parse_place(text: str) -> Position:
-    """Return the place that `str` wrote: `failed:000660cd7eecf8906663e3fc`. Raises InvalidArgument."""
+    """Parse a position such as `failed:000660cd7eecf8906663e3fc`. Raises InvalidArgument."""
     outcome, _, claim_id = text.partition(":")
     if outcome not in set(FileOutcome) or not RESUME_ID.fullmatch(claim_id):
         raise InvalidArgument(
@@ -215,23 +215,23 @@ def list_by_outcome(
 ) -> FilePage:
     """Return failed files, then held ones, duplicates, done ones; the newest of each first.
 
-    Of one account or all, of one outcome or any; 1 to 1,000 of them, or a few more, as of
-    `list_files`. A file whose outcome changes between two pages may be on both or on neither.
+    Select one account or all, and one outcome or all; the page has 1 to 1,000 files, or a few more, as
+    in `list_files`. A file whose outcome changes between two pages may be on both or on neither.
     """
     size = max(1, min(limit, MAX_FILES))
     ids: list[tuple[str, str]] = []
     places: list[Position] = []
     owners = find_owners(store, account_id)
-    for one in _outcomes(outcome, reason, after):
+    for listed in _outcomes(outcome, reason, after):
         found = _find_newest(
             store,
-            [(owner, one) for owner in owners],
+            [(owner, listed) for owner in owners],
             reason=reason,
-            before=MAX_ID if after is None or after.outcome is not one else after.claim_id,
+            before=MAX_ID if after is None or after.outcome is not listed else after.claim_id,
             limit=size + 1 - len(ids),
         )
         ids += found
-        places += [Position(one, claim_id) for claim_id, _ in found]
+        places += [Position(listed, claim_id) for claim_id, _ in found]
         if len(ids) > size:
             break
     files = _find_files(store, owners, ids[: _end_of_page(places, size)])
@@ -243,12 +243,12 @@ def list_by_outcome(
 def _outcomes(
     outcome: FileOutcome | None, reason: str | None, after: Position | None = None
 ) -> Sequence[FileOutcome]:
-    """Return the outcomes that are asked for, from that of `after` on; done files have no reason."""
+    """Return the outcomes to list, from that of `after` on; done files have no reason."""
     rest = ORDER if after is None else ORDER[ORDER.index(after.outcome) :]
     return [
-        one
-        for one in rest
-        if outcome in (None, one) and (reason is None or one is not FileOutcome.DONE)
+        each
+        for each in rest
+        if outcome in (None, each) and (reason is None or each is not FileOutcome.DONE)
     ]
 
 
@@ -262,9 +262,9 @@ def _find_newest(
 ) -> list[tuple[str, str]]:
     """Return ids of files with their accounts' ids, the newest of all ranges.
 
-    A range is an account's files of an outcome, None: of any; one range of an index. Ids begin with
-    the time, so the newest of all are among the newest of each range: lists across accounts need no
-    index of their own, which every import would pay for.
+    A range is an account's files with an outcome (None: with any), and one range of an index. Ids begin
+    with the time, so the newest of all are among the newest of each range: lists across accounts need
+    no separate index, which would slow down every import.
     """
     newest: list[tuple[str, str]] = []
     for account_id, outcome in ranges:
@@ -280,13 +280,13 @@ def _find_newest(
         more = [(claim_id, account_id) for (claim_id,) in rows]
         if more:
             newest = sorted([*newest, *more], reverse=True)
-            newest = newest[: _end_of_page([one for one, _ in newest], limit)]
+            newest = newest[: _end_of_page([id_ for id_, _ in newest], limit)]
     return newest
 
 
 def _end_of_page(places: Sequence[object], limit: int) -> int:
-    """Return how many of these, in order, are a page: more than `limit` if some of one place would be on
-    the next, which begins after that place."""
+    """Return how many of these, in order, are a page: more than `limit` if the next would have the same
+    place, since the next page begins after that place."""
     end = limit
     while 0 < end < len(places) and places[end] == places[end - 1]:
         end += 1
@@ -297,7 +297,7 @@ def _end_of_page(places: Sequence[object], limit: int) -> int:
 
 
 class FileCount(NamedTuple):
-    """How many files have this outcome for this reason; done files have none."""
+    """The number of files with this outcome and reason; done files have no reason."""
 
     outcome: FileOutcome
     reason: str | None
@@ -309,12 +309,12 @@ def count_files(
 ) -> list[FileCount]:
     """Return the number of files by outcome and reason; that of done files first, even if it is 0.
 
-    Takes time that grows with the ledger (docs/operations.md, Metrics), or with `not_done_only`
-    just with the files that are not done.
+    The time grows with the ledger (docs/operations.md, Metrics), or with `not_done_only` only with the
+    number of files that are not done.
     """
     counted = [] if account_id is None else [imported_files.c.account_id == account_id]
     columns = (imported_files.c.outcome, imported_files.c.reason)
-    # From the index of those that are not done alone.
+    # This uses only the index of files that are not done.
     not_done = select(*columns, func.count()).where(NOT_DONE, *counted).group_by(*columns)
     counts = [
         FileCount(FileOutcome(outcome), reason, files)
@@ -322,7 +322,7 @@ def count_files(
     ]
     if not_done_only:
         return counts
-    # Without a condition the engine counts the table's pages, without looking into rows.
+    # Without a condition the engine counts without reading rows.
     all_files = select(func.count()).select_from(imported_files).where(*counted)
     ((all_count,),) = store.fetch(all_files)
     # Two statements: a file may have been recorded between them.

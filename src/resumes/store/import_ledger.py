@@ -2,10 +2,9 @@
 
 A row for each file, recorded with its resumes or without; `import_history` lists and counts them.
 
-Two questions, two answers (pitfalls I1). "Was this claim's item imported?" is asked by recovery
-and release, and its answer is never deleted: it is in the file's row, and for files of several
-resumes in a table of items. "Is this content stored?" is asked of new files, and is deleted with
-the resume.
+It answers two questions (pitfalls I1). "Was this claim's item imported?" is asked by recovery and
+release, and its answer is never deleted: it is in the file's row, and for bundles in a table of
+items. "Is this content stored?" is asked for new files, and its answer is deleted with the resume.
 """
 
 from dataclasses import dataclass
@@ -40,14 +39,14 @@ from resumes.store.statements import Prepared, pk_equals, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 MAX_LEDGER_CHARS: Final = 65_536
-"""A name, a folder, a message or a path of the ledger: more than any has. Each byte of a path of 4,096
-may have been escaped as four characters, and a message may have such a path."""
+"""The maximum length of a name, folder, message or path in the ledger. Each byte of a path of 4,096
+bytes may have been escaped as four characters, and a message may contain such a path."""
 
 MAX_ITEMS_CHARS: Final = 4 * 1024 * 1024
-"""The JSON text of a file's items: more than 50 problems have."""
+"""The maximum length of the JSON text of a file's items; 50 problems need less."""
 
 SOURCE_BYTES = 64 * 1024
-"""How much of a file that was not imported the ledger keeps."""
+"""The number of bytes that the ledger keeps of a file that was not imported."""
 
 
 class FileOutcome(StrEnum):
@@ -60,7 +59,7 @@ class FileOutcome(StrEnum):
 
 
 class ClaimedFile(NamedTuple):
-    """A file that an importer took. `name` is its path below the watched folder, escaped."""
+    """A file that an importer processes. `name` is its path below the watched folder, escaped."""
 
     claim_id: str
     name: str
@@ -73,12 +72,12 @@ class ClaimedFile(NamedTuple):
     """The watched folder, absolute and escaped."""
 
     items: str | None = None
-    """The JSON text of `Items`: for a file of several resumes, and for one that is done with warnings."""
+    """The JSON text of `Items`, for a bundle and for a file that is done with warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A file's outcome, and why. `reason` is an error code; `path` and `byte_offset` where known."""
+    """A file's outcome and its reason, an error code. `path` and `byte_offset` are None if unknown."""
 
     outcome: FileOutcome
     reason: str | None = None
@@ -88,14 +87,14 @@ class Verdict:
 
 
 IN_PROGRESS = Verdict(FileOutcome.FAILED, Reason.INTERNAL_ERROR.value, "It is being imported")
-"""What the ledger says of a file of several resumes while these are imported."""
+"""The verdict on a bundle while its resumes are being imported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of a claim that was imported: `done` or `duplicate`, and of which resume.
+    """An imported item of a claim: `done` or `duplicate`, and its resume.
 
-    `item` is its number in the file, from 1, and 0 for the one resume of a file.
+    `item` is its number in the bundle, from 1; 0 for the only resume of a file.
     """
 
     item: int
@@ -109,9 +108,9 @@ class Item:
 
 ADD_ITEM = Prepared(insert(imported_items))
 ADD_DIGEST = Prepared(insert(imported_digests))
-# What a file became is never forgotten, whatever is said of it later.
+# A file's `resume_id` is never overwritten by NULL, even if a later verdict has none.
 ADD_FILE = replacing(imported_files, keeps=("resume_id",))
-# The driver takes long over each None, and of a file that is done most columns are.
+# The driver is slow for each None, which most columns of a done file would be.
 DONE_COLUMNS = (
     "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at",
     "resume_id", "root",
@@ -179,10 +178,10 @@ def record(
     store.write(change, deadline_s=deadline_s)
 
 
-# Files of several resumes
+# Bundles
 
 MAX_PROBLEMS = 50
-"""How many problems of a file are stored."""
+"""The maximum number of a bundle's problems that are stored."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 STRICT: Final = ConfigDict(strict=True, alias_generator=to_camel, defer_build=True)
@@ -190,9 +189,9 @@ STRICT: Final = ConfigDict(strict=True, alias_generator=to_camel, defer_build=Tr
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A resume of the file that is not done: its number in the file, and `place`, where for people.
+    """A resume that is not done: its number in the bundle, and `place`, its position for people.
 
-    `path` and `byte_offset` are None where not known.
+    `path` and `byte_offset` are None if unknown.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -207,10 +206,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """How many resumes a file held, the number of each outcome, and at most 50 problems, in order.
+    """How many resumes a bundle has, the number of each outcome, and at most 50 problems, in order.
 
-    All are 0 for a file of one resume, of which only `warnings` is kept. 1.0.0 wrote neither `warnings`
-    nor `skipped`, and ignores them.
+    All are 0 for a file of one resume, except `warnings`. 1.0.0 wrote neither `warnings` nor
+    `skipped`, and ignores them.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -221,9 +220,9 @@ class Items:
     failed: Count
     problems: Annotated[tuple[Problem, ...], Field(max_length=MAX_PROBLEMS)] = ()
     warnings: Count = 0
-    """How many warnings there are, about all resumes together."""
+    """The number of warnings about all resumes together."""
     skipped: Count = 0
-    """How many members of an archive were not imported because of their names."""
+    """The number of archive members that were not imported because of their names."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts and problems as the ledger stores them."""
@@ -235,7 +234,7 @@ ITEMS: Final = TypeAdapter(Items)
 
 
 def parse_items(text: str) -> Items:
-    """Return what `as_json` wrote, from its JSON text. Raises ValueError for anything else."""
+    """Parse the JSON text of what `as_json` returned. Raises ValueError for anything else."""
     try:
         return ITEMS.validate_json(text)
     except ValidationError as error:
@@ -244,7 +243,7 @@ def parse_items(text: str) -> Items:
         raise ValueError(f"{where}: {first['msg']}") from None
 
 
-# What was imported already
+# Imported items
 
 RESUME_OF_DIGEST = Prepared(select(imported_digests.c.resume_id).where(pk_equals(imported_digests)))
 
@@ -271,7 +270,7 @@ def find_items(
         for table, number in numbers
     )
     statement = union_all(*parts).order_by("item").limit(limit)
-    # A file that something else is said of later had become a resume before.
+    # A file with another outcome by now was done before.
     outcomes = {FileOutcome.DUPLICATE.value: FileOutcome.DUPLICATE}
     return [
         Item(item, outcomes.get(outcome, FileOutcome.DONE), resume_id, not is_stored)
@@ -280,7 +279,7 @@ def find_items(
 
 
 def forget_items(store: Store, account_id: str, claim_id: str) -> None:
-    """Forget which items of a claim were imported: its file is another now. The contents stay known."""
+    """Forget which items of a claim were imported, as its file was edited. The digests stay known."""
     statement = delete(imported_items).where(
         imported_items.c.account_id == account_id, imported_items.c.claim_id == claim_id
     )
@@ -294,13 +293,13 @@ def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
 
 
 def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
-    """Return the claim of the file that became this resume; None for one that came another way.
+    """Return the claim of the file that the resume was imported from; None if it was not imported.
 
-    When there is none, or the file held several resumes, this takes time that grows with the imports
-    before it.
+    If there is none, or the file is a bundle, this takes time that grows with the number of earlier
+    imports.
     """
-    # A claim is mostly made just before its resume is, and its id begins with its time: a search
-    # backwards from the resume's own finds it early, without an index that imports pay for.
+    # A claim is mostly made just before its resume, and its id begins with its time: a search
+    # backwards from the resume's own id finds it early, without an index that slows imports down.
     for table in (imported_files, imported_items):
         statement = (
             select(table.c.claim_id)

@@ -1,9 +1,8 @@
-"""Requests about filed files: the importer is asked to retry a failed one or release a held one; or one
-is dismissed.
+"""Requests about filed files: to retry a failed file or release a held one; and dismissals.
 
-A request is a row. The importer of the file's folder takes it up, wherever the request was made; if
+A request is a row. The importer of the file's folder handles it, on whatever machine it was made; if
 no importer watches that folder, any importer that finds the file in its own folder does, because the
-folder may have been moved. A request has no result: that is the file's own row in the ledger.
+folder may have been moved. A request has no result of its own: the file's row in the ledger has it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,14 +24,14 @@ from resumes.store.store import Store
 
 
 class RequestKind(StrEnum):
-    """What can be requested: to try a failed file again, to import a held one if it fits."""
+    """What can be requested: to import a failed file again, or a held one if it fits."""
 
     RETRY = "retry"
     RELEASE = "release"
 
 
 FITS = {RequestKind.RETRY: FileOutcome.FAILED, RequestKind.RELEASE: FileOutcome.HELD}
-"""The outcome of the files that an action is for."""
+"""The outcome of the files that an action applies to."""
 
 PAST = {RequestKind.RETRY: "retried", RequestKind.RELEASE: "released"}
 STATES = {
@@ -45,7 +44,7 @@ STATES = {
 
 @dataclass(frozen=True, slots=True)
 class RequestedFile:
-    """A request about a file. `root` is its watched folder, None where it is not known."""
+    """A request about a file. `root` is its watched folder; None if unknown."""
 
     account_id: str
     claim_id: str
@@ -57,7 +56,7 @@ class RequestedFile:
 def list_requests(
     store: Store, *, root: str | None = None, limit: int = 1_000
 ) -> list[RequestedFile]:
-    """Return the requests, by account, in the order of the files' arrival. Cheap without any.
+    """Return the requests, by account, in the order of the files' arrival. Cheap if there are none.
 
     With a `root`, only those about files of that watched folder, or of an unknown one.
     """
@@ -69,7 +68,7 @@ def list_requests(
 
 
 def find_oldest(store: Store) -> str | None:
-    """Return when the oldest request was made; None when there is none."""
+    """Return when the oldest request was made; None if there is none."""
     ((oldest,),) = store.fetch(select(func.min(import_requests.c.requested_at)))
     return str(oldest) if oldest else None
 
@@ -113,7 +112,8 @@ ADD_REQUEST = Prepared(
 def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -> None:
     """Request the action for all of the files, or for none.
 
-    Requested again while it is carried out, it is carried out again. To retry a held file is to release it. Raises Conflict for a file that it does not fit.
+    A request that is made again while an importer handles it is handled again. Retrying a held file
+    releases it. Raises Conflict for a file that the action does not apply to.
     """
     now = timestamp(store.clock())
     wanted = [(file.account_id, file.claim_id, _fitting(file, action)) for file in files]
@@ -130,7 +130,7 @@ def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -
 
 
 def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
-    """Return the action as it is meant for this file. Raises Conflict when it does not fit."""
+    """Return the action for this file. Raises Conflict if the action does not apply to it."""
     if file.outcome is FileOutcome.HELD:
         return RequestKind.RELEASE
     if file.outcome is FITS[action]:
@@ -146,9 +146,9 @@ def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
 def request_all_files(
     store: Store, action: RequestKind, *, account_id: str | None = None, reason: str | None = None
 ) -> int:
-    """Request the action for every file that it is for, of an account and a reason or of any.
+    """Request the action for every file that it applies to, of an account and a reason or of all.
 
-    Return how many. Not one transaction: others write in between.
+    Return how many. This takes more than one transaction, so that others can write.
     """
     now = timestamp(store.clock())
     add = partial(_add, action=action, now=now)
@@ -162,8 +162,8 @@ def _for_all_files(
     reason: str | None,
     change: Callable[[Connection, str, str], int],
 ) -> int:
-    """Return the sum of what the change returns for each file that the action is for, given its
-    account and claim."""
+    """Run the change for each file that the action applies to, with its account and claim; return the
+    sum of the results."""
 
     def change_slice(owner: str, claim_ids: Sequence[str], connection: Connection) -> int:
         return sum(change(connection, owner, claim_id) for claim_id in claim_ids)
@@ -177,7 +177,7 @@ def _for_all_files(
 def _add(
     connection: Connection, account_id: str, claim_id: str, action: RequestKind, now: str
 ) -> int:
-    """Add a request; return 1, or 0 if the file has another outcome than the action is for."""
+    """Add a request; return 1, or 0 if the action does not apply to the file's present outcome."""
     added = ADD_REQUEST.run(
         connection,
         account_id=account_id,
@@ -195,7 +195,7 @@ def iter_files_for(
     account_id: str | None = None,
     reason: str | None = None,
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield ids of accounts, each with claims of its files that the action is for, in the order of
+    """Yield account ids, each with the claims of its files that the action applies to, in the order of
     arrival."""
     statement = select(imported_files.c.claim_id).where(
         imported_files.c.outcome == FITS[action].value, NOT_DONE
@@ -214,10 +214,10 @@ DISMISS = Prepared(delete(imported_files).where(*_FITTING))
 
 
 def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
-    """Take these failed or held files off the list of files, all or none. The files stay where they are,
-    and a held one that is there is imported when its turn comes.
+    """Remove these failed or held files from the ledger, all or none. The files stay in their folders,
+    and a held file is still imported when there is room.
 
-    Raises Conflict for one that is neither.
+    Raises Conflict for a file that is neither failed nor held.
     """
 
     def change(connection: Connection) -> None:
@@ -234,9 +234,9 @@ def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
 def dismiss_all_files(
     store: Store, *, account_id: str | None = None, reason: str | None = None
 ) -> int:
-    """Dismiss every failed file of an account and a reason, or of any. Return how many.
+    """Dismiss every failed file of an account and a reason, or of all. Return how many.
 
-    Not one transaction: others write in between.
+    This takes more than one transaction, so that others can write.
     """
     return _for_all_files(store, RequestKind.RETRY, account_id, reason, _dismiss)
 
@@ -244,20 +244,20 @@ def dismiss_all_files(
 def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
     """Remove the file's row and the request about it; return 1, or 0 if it is neither failed nor held."""
     file = {"account_id": account_id, "claim_id": claim_id}
-    rows = [DISMISS.run(connection, **file, outcome=one.value).rowcount for one in FITS.values()]
+    rows = [DISMISS.run(connection, **file, outcome=fit.value).rowcount for fit in FITS.values()]
     if any(rows):
         DROP.run(connection, **file)
     return int(sum(rows))
 
 
-# Requests that an importer takes up
+# Requests that an importer handles
 
 DROP = Prepared(delete(import_requests).where(pk_equals(import_requests)))
 
 
 def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
-    """Return the folders with requests about their files, made `since` then, that no live importer
-    watches.
+    """Return the folders that no live importer watches, but whose files have requests, made `since`
+    then.
 
     None stands for files of an unknown folder, which any live importer looks for.
     """
@@ -277,7 +277,7 @@ def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
 def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[RequestedFile]:
     """Return requests about files of folders other than `root` that no live importer watches.
 
-    At most `limit` of each such folder, by account, in the order of arrival.
+    At most `limit` for each such folder, by account, in the order of arrival.
     """
     strays: list[RequestedFile] = []
     for other in list_unwatched_roots(store):
@@ -295,18 +295,22 @@ DROP_ANSWERED = Prepared(
 
 
 def drop_requests(store: Store, requests: Sequence[RequestedFile]) -> None:
-    """Remove these requests, in one transaction, except those that have been made again since."""
+    """Remove these requests, in one transaction, except those that were made again since."""
     rows = [
-        {"account_id": one.account_id, "claim_id": one.claim_id, "requested_at": one.requested_at}
-        for one in requests
+        {
+            "account_id": file.account_id,
+            "claim_id": file.claim_id,
+            "requested_at": file.requested_at,
+        }
+        for file in requests
     ]
     store.write(lambda connection: DROP_ANSWERED.run_many(connection, rows))
 
 
 def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -> None:
-    """Remove the request about the file, and write into the file's row why, and when.
+    """Remove the request about the file, and write the message and the time into the file's row.
 
-    The row of a file that is done or a duplicate by now stays as it is.
+    The row of a file that is done or a duplicate by now is not changed.
     """
     now = timestamp(store.clock())
 

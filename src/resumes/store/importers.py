@@ -107,8 +107,8 @@ def list_importers(store: Store) -> list[SeenImporter]:
     for row in store.fetch(statement):
         key, host, pid, root, state, found, waiting, started_at, seen_at = row
         findings = tuple(
-            ImporterFinding(one["key"], ImporterState(one["state"]), one["sentence"])
-            for one in json.loads(found)
+            ImporterFinding(item["key"], ImporterState(item["state"]), item["sentence"])
+            for item in json.loads(found)
         )
         report = ImporterReport(
             key, host, pid, root, ImporterState(state), findings, waiting, started_at
@@ -129,8 +129,8 @@ def count_waiting(seen: Iterable[SeenImporter]) -> int:
     Importers of one folder see the same files.
     """
     by_root: dict[str, int] = {}
-    for one in seen:
-        if one.is_live:
-            root = one.importer.root
-            by_root[root] = max(by_root.get(root, 0), one.importer.waiting or 0)
+    for known in seen:
+        if known.is_live:
+            root = known.importer.root
+            by_root[root] = max(by_root.get(root, 0), known.importer.waiting or 0)
     return sum(by_root.values())

@@ -1,7 +1,7 @@
 """`db check`: whether a store is consistent, after a bug, a bad disk or an edit by hand.
 
-Each question is one statement about all accounts, so that its answer holds while others write. What
-documents and histories say is read account by account.
+Each question is one statement about all accounts, so that its answer is consistent while others
+write. Documents and histories are read account by account.
 """
 
 import contextlib
@@ -53,14 +53,14 @@ from resumes.store.statements import driver, looked_up
 from resumes.store.store import Store
 
 MAX_REPORT_LINES: Final = 20
-"""Of SQLite's own report."""
+"""The maximum number of lines of SQLite's own report."""
 
 ROWS_AT_ONCE: Final = 25
-"""Each may have megabytes."""
+"""How many rows are read at once; each may have megabytes."""
 
 
 class Defect(StrEnum):
-    """What can be wrong."""
+    """The kinds of flaws."""
 
     DAMAGED = "damaged"
     DAMAGED_TEXT = "damaged_text"
@@ -84,9 +84,9 @@ class Defect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What is wrong, how many of it there are, and what to do.
+    """A problem, the number of its occurrences, and a remedy.
 
-    `account` is the account's name, or its id where it has none; None: it is not an account's.
+    `account` is the account's name, or its id if it has none; None if it does not concern an account.
     """
 
     defect: Defect
@@ -98,7 +98,7 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An account whose contents were read, how many documents it has, and what is wrong with them."""
+    """An account whose contents were read, the number of its documents, and their flaws."""
 
     account: str
     resumes: int
@@ -138,7 +138,7 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
             report = connection.execute(check).scalars().all()
             foreign_code = find_foreign_code(connection)
             rows = connection.execute(text("PRAGMA foreign_key_check"))
-            # Rows of accounts that do not exist are found on every engine.
+            # Rows of missing accounts are found by questions on every engine.
             broken = Counter(
                 (table, parent) for table, _, parent, _ in rows if parent != "accounts"
             )
@@ -162,8 +162,8 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
 
 
 def _count_damaged_texts(connection: Connection) -> dict[str, int]:
-    """Return, by table, how many rows have text that is not UTF-8, or bytes in place of text, which
-    SQLite's check lets pass."""
+    """Return, by table, how many rows have text that is not UTF-8, or bytes instead of text, which
+    SQLite's check does not find."""
     driver(connection).create_function("is_utf8", 1, _is_utf8, deterministic=True)
     counts: dict[str, int] = {}
     for table in schema.metadata.sorted_tables:
@@ -189,10 +189,10 @@ def _is_utf8(content: bytes | None) -> bool:
 
 
 class Question(NamedTuple):
-    """A statement that counts, by account, what is wrong; and what it means and what to do.
+    """A statement that counts a flaw by account; its description and remedy.
 
-    `what` and `remedy` have places for the columns of its rows: `account`, the name, `account_id`,
-    `count`, `first`, the first key of these, and what else it has.
+    `what` and `remedy` are format strings with the columns of its rows: `account`, the name,
+    `account_id`, `count`, `first`, the first key of these, and others.
     """
 
     defect: Defect
@@ -201,7 +201,7 @@ class Question(NamedTuple):
     remedy: str
 
     def ask(self, store: Store) -> Iterator[Flaw]:
-        """Yield what is wrong, at most one flaw an account."""
+        """Yield the flaws, at most one per account."""
         for row in store.fetch(self.statement):
             found = row._mapping
             what, remedy = self.what.format(**found), self.remedy.format(**found)
@@ -229,7 +229,7 @@ def _count(key: Column[str], *conditions: Any, rows: FromClause | None = None) -
 
 
 def _strays(defect: Defect, column: Column[str], what: str, *conditions: Any) -> Question:
-    """Ask for rows whose column names a resume that is not there."""
+    """Return the question for rows whose column names a resume that does not exist."""
     table = column.table
     lacks = looked_up(resumes.c.id, resumes, table.c.account_id, column).is_(None)
     return Question(
@@ -266,7 +266,7 @@ def _outcomes(table: Table, known: Sequence[FileOutcome]) -> Question:
 
 
 _IS_OPEN: Final = accounts.c.closed_at.is_(None)
-"""While an account is deleted, what belongs to its resumes goes after them."""
+"""While an account is deleted, rows that belong to its resumes are deleted after them."""
 
 _IS_ACTIVE: Final = api_keys.c.revoked_at.is_(None)
 
@@ -353,7 +353,7 @@ LAST_IDS: Final = (
     .join(account_usage, account_usage.c.account_id == accounts.c.id)
     .order_by(accounts.c.name)
 )
-"""The time of the newest id that each account gave, and the newest one that is there."""
+"""The time of the newest id that each account assigned, and of its newest resume."""
 
 
 def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
@@ -388,12 +388,12 @@ CONTENTS: Final = {
         "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
     ),
 }
-"""What to say of contents, and what to do, with places for the account's name and id, and for the
-first key of these."""
+"""Descriptions and remedies for contents: format strings with the account's name and id, and the first
+key."""
 
 
 def iter_accounts(store: Store) -> Iterator[Checked]:
-    """Yield each account by name; its contents are read when it is asked for."""
+    """Yield each account by name, lazily: its contents are read when it is requested."""
     for account_id, name in store.fetch(
         select(accounts.c.id, accounts.c.name).order_by(accounts.c.name)
     ):
@@ -403,14 +403,14 @@ def iter_accounts(store: Store) -> Iterator[Checked]:
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
     bad: defaultdict[Defect, list[str]] = defaultdict(list)
     documents_read = 0
-    # Text that is not UTF-8 ends it: iter_damage says so.
+    # Text that is not UTF-8 ends the check; iter_damage reports it.
     with contextlib.suppress(StoreIncompatible):
         rows = _iter_rows(
             store, account_id, documents.c.id, documents.c.document, documents.c.crc32
         )
         for key, document, expected in rows:
             documents_read += 1
-            # SQLite gives bytes where a damaged row has them.
+            # SQLite returns bytes if a damaged row has them.
             if not isinstance(document, str) or not _is_readable(check_stored, document.encode()):
                 bad[Defect.BAD_DOCUMENT].append(key)
             elif crc32(document.encode()) != expected:
@@ -439,7 +439,7 @@ def _is_readable(parse: Callable[[Any], object], content: Any) -> bool:
 def _iter_rows(
     store: Store, account_id: str, key: Column[str], content: Column[Any], *others: Column[Any]
 ) -> Iterator[Any]:
-    """Yield the account's keys and columns where there is a content, in order of the keys."""
+    """Yield the key and the columns of the account's rows with content, in the order of the keys."""
     is_whole = key.table.c.account_id == account_id, content.is_not(None)
     statement = select(key, content, *others).where(*is_whole)
     for page in store.iter_pages(statement, key, rows=ROWS_AT_ONCE):

@@ -150,10 +150,10 @@ class AffectedAccounts:
         """Return `ana (812), zoe (60) and 10 more`; at least one is named."""
         names: list[str] = []
         for name, holds in self.fullest:
-            one = f"{name} ({holds:,})"
-            if names and max_chars is not None and sum(map(len, names)) + len(one) > max_chars:
+            text = f"{name} ({holds:,})"
+            if names and max_chars is not None and sum(map(len, names)) + len(text) > max_chars:
                 break
-            names.append(one)
+            names.append(text)
         rest = self.count - len(names)
         return ", ".join(names) + (f" and {rest:,} more" if rest else "")
 

@@ -1,8 +1,8 @@
-"""What a row may hold that comes from another store.
+"""The bounds of values in rows that come from another store.
 
-Backups and stores that are copied come from anywhere. A name of 30 MB would be in every list from
-then on, and an ID from the year 6000 would leave no room above it. Documents are bounded only in
-size: `db check` names damaged ones, and they must not prevent the restore of the others.
+Backups and copied stores are untrusted. A name of 30 MB would be in every list from then on, and an
+ID from the year 6000 would leave no room above it. Documents are bounded only in size: `db check`
+names damaged documents, and they must not prevent the restore of the others.
 """
 
 import re
@@ -36,11 +36,11 @@ INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 YEAR_US: Final = 366 * 24 * 3_600 * 1_000_000
 
 MAX_CLOCK_ERROR_US: Final = 100 * YEAR_US
-"""How far above the clock the last ID of a store may be: its machine's clock may have been wrong."""
+"""How far the last ID of a store may be ahead of the clock: its machine's clock may have been wrong."""
 
 
 MAX_SHOWN_CHARS: Final = 60
-"""Of a value that an error message names."""
+"""The maximum length of a value in an error message."""
 
 
 def _text(max_chars: int) -> Check:
@@ -184,7 +184,7 @@ CHECKS: Final[dict[str, Check]] = {
     "import_requests.action": _form(re.compile("[a-z][a-z_]{0,63}"), "a request"),
     "import_requests.root": _LEDGER,
 }
-"""By table and column. `account_id` and instants are the same everywhere."""
+"""The checks by table and column. `account_id` and instants are the same in all tables."""
 
 
 def _check_of(table: str, column: str) -> Check:
@@ -194,8 +194,8 @@ def _check_of(table: str, column: str) -> Check:
 
 
 def iter_checked(table: Table, rows: Iterable[Sequence[Any]], label: str) -> Iterator[Any]:
-    """Yield the rows of the store at `label`, in the order of the table's columns. Raise
-    StoreIncompatible for the first that exceeds these bounds."""
+    """Yield the rows of the store at `label`, in the order of the table's columns. Raises
+    StoreIncompatible for the first row that exceeds these bounds."""
     names = [column.name for column in table.columns]
     checks = [_check_of(table.name, name) for name in names]
     keys = [names.index(key.name) for key in table.primary_key]
@@ -212,6 +212,6 @@ def iter_checked(table: Table, rows: Iterable[Sequence[Any]], label: str) -> Ite
 
 
 def _shown(value: Any) -> str:
-    """Return the value as an error message names it, cut to what a line has room for."""
+    """Return the value for an error message, cut to fit on a line."""
     said = repr(value[:MAX_SHOWN_CHARS] if isinstance(value, str | bytes) else value)
     return said if len(said) <= MAX_SHOWN_CHARS else f"{said[:MAX_SHOWN_CHARS]}…"

@@ -25,8 +25,8 @@ from sqlmodel import Field, SQLModel
 
 
 class BinaryText(TypeDecorator[str]):
-    """Text that is compared by its bytes, as on SQLite. Ids are cursors and have to sort in the order
-    of commits; PostgreSQL's default sorts by the locale of its database."""
+    """Text that is compared by its bytes, as on SQLite. Ids are cursors and must sort in the order of
+    commits; PostgreSQL's default sorts by the locale of its database."""
 
     impl = sqlalchemy.Text
     cache_ok = True
@@ -34,12 +34,12 @@ class BinaryText(TypeDecorator[str]):
 
 @compiles(BinaryText, "postgresql")
 def _text_postgresql(kind: BinaryText, compiler: TypeCompiler, **options: Any) -> str:
-    # For columns only: a value that is compared with one takes the column's collation.
+    # Only for columns: a value that is compared with a column takes its collation.
     return 'TEXT COLLATE "C"' if "type_expression" in options else "TEXT"
 
 
 CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
-"""Rows live in their primary key's tree, so a page of an account is one range of one tree."""
+"""Rows are stored in their primary key's tree, so a page of an account is one range of one tree."""
 
 
 class Plan(SQLModel, table=True):
@@ -58,22 +58,22 @@ class Plan(SQLModel, table=True):
 
 
 class Account(SQLModel, table=True):
-    """A tenant. `id` is random and never reused; `name` is what people type."""
+    """A tenant. `id` is random and never reused; `name` is typed in commands."""
 
     __tablename__: ClassVar[str] = "accounts"
     id: str = Field(primary_key=True, sa_type=BinaryText)
     name: str = Field(unique=True, sa_type=BinaryText)
     plan: str = Field(foreign_key="plans.name", sa_type=BinaryText)
     created_at: str = Field(sa_type=BinaryText)
-    # Set first when an account is deleted: nothing enters it while its resumes go.
+    # Set first when an account is deleted, so that nothing is stored in it meanwhile.
     closed_at: str | None = Field(default=None, sa_type=BinaryText)
 
 
 class DeletedAccount(SQLModel, table=True):
     """An account that this store has deleted, or has begun to. Never removed.
 
-    A file may wait for an account that is not in `accounts`: only one that is here was deleted.
-    Others are of a store that this one was not restored to (docs/decisions/0013).
+    A file may wait for an account that is not in `accounts`: it was deleted only if it is in this
+    table. Otherwise the store was restored from an older backup (docs/decisions/0013).
     """
 
     __tablename__: ClassVar[str] = "deleted_accounts"
@@ -87,10 +87,10 @@ class OfAccount(SQLModel):
 
 
 class AccountUsage(OfAccount, table=True):
-    """The account's counter and last id, in a row of their own because every create rewrites it.
+    """The account's counter and last id, in a separate row because every create rewrites it.
 
-    Its row is the account's lock: each write to an account takes it first. `last_id_us` is kept
-    when resumes go, so an id is never given twice.
+    The row is the account's lock: each write to an account takes it first. `last_id_us` is kept when
+    resumes are deleted, so an id is never given twice.
     """
 
     __tablename__: ClassVar[str] = "account_usage"
@@ -116,7 +116,7 @@ class ApiKey(OfAccount, table=True):
 
 
 class KeyDirectory(SQLModel, table=True):
-    """From a key's SHA-256 to its account: the one look-up that does not begin with an account."""
+    """Maps a key's SHA-256 to its account: the only look-up that does not begin with an account."""
 
     __tablename__: ClassVar[str] = "key_directory"
     __table_args__: ClassVar[Any] = CLUSTERED
@@ -169,11 +169,11 @@ class Idempotency(OfAccount, table=True):
 class ImportedFile(OfAccount, table=True):
     """The outcome of a claimed file: one row for each claim that has one.
 
-    `name` is the path below the watched folder, escaped for display, and `root` that folder,
-    None where it is not known. `resume_id` is what a file of one resume became, or is a duplicate
-    of; it outlives its resume, as ImportedItem does. `source` is the first 64 KiB of what was read,
-    and None for files that are done. `items` is JSON (resumes.store.import_ledger.Items), None unless the file held
-    several resumes.
+    `name` is the path below the watched folder, escaped for display; `root` is that folder, None if
+    unknown. `resume_id` is the resume that a file of one resume became or duplicates; it outlives
+    the resume, as ImportedItem does. `source` is the first 64 KiB that were read, None for files
+    that are done. `items` is JSON (`import_ledger.Items`), None for a file of one resume without
+    warnings.
     """
 
     __tablename__: ClassVar[str] = "imported_files"
@@ -195,10 +195,9 @@ class ImportedFile(OfAccount, table=True):
 
 
 class ImportedItem(OfAccount, table=True):
-    """The outcome of each item of a file of several resumes. It outlives its resume: recovery and release
-    rely on it.
+    """The outcome of each item of a bundle. It outlives its resume: recovery and release rely on it.
 
-    Its key is the fence between importers: an item of a claim is imported once, whoever has the claim.
+    Its primary key prevents two importers from importing an item of a claim twice.
     """
 
     __tablename__: ClassVar[str] = "imported_items"
@@ -212,7 +211,7 @@ class ImportedItem(OfAccount, table=True):
 class ImportedDigest(OfAccount, table=True):
     """The digest of each imported resume that is stored; deleted with the resume.
 
-    `digest` is the SHA-256 of the JSON value's own bytes, outer white space cut.
+    `digest` is the SHA-256 of the JSON value's bytes without outer white space.
     """
 
     __tablename__: ClassVar[str] = "imported_digests"
@@ -225,7 +224,7 @@ class ImportedDigest(OfAccount, table=True):
 
 
 class ImportRequest(OfAccount, table=True):
-    """A request to the importer about one file; deleted as soon as it is taken up.
+    """A request to the importer about one file; deleted when it was handled.
 
     `root` is the file's watched folder, so that importers of other folders skip it without a look-up.
     """
@@ -239,7 +238,7 @@ class ImportRequest(OfAccount, table=True):
 
 
 class ImporterProcess(SQLModel, table=True):
-    """An importer as it described itself at `seen_at`. `findings` is JSON (resumes.store.importers)."""
+    """The last report of an importer, at `seen_at`. `findings` is JSON (resumes.store.importers)."""
 
     __tablename__: ClassVar[str] = "importers"
     id: str = Field(primary_key=True, sa_type=BinaryText)
@@ -269,8 +268,8 @@ class SearchProgress(OfAccount, table=True):
 class SearchEntry(OfAccount, table=True):
     """A resume in the search index. `seq` rises with the ids of an account and is never reused.
 
-    `words` are what is searched (resumes.store.search_index); the entry's trigrams, which the engine
-    has in a table of its own, are made of them again to be taken out.
+    `words` is the searched text (resumes.store.search_index). The entry's trigrams are in a table of
+    each engine, and are computed again from the words to be removed.
     """
 
     __tablename__: ClassVar[str] = "search_entries"
@@ -286,10 +285,10 @@ class SearchEntry(OfAccount, table=True):
 class StoreFact(SQLModel, table=True):
     """Facts about the store as a whole.
 
-    `oldest_program`: the revision that a program has to know; `moving_to`: where it is being
-    copied, empty where it is not; `copy_id`: random, the copy that closed it; `probe`: written to
-    see whether writing works; `store_id`: random, by which watched folders know their store, and the
-    same in its backups and in its copy; `contents`: in an account file alone, the SHA-256 of its tables.
+    `oldest_program`: the revision that a program has to know; `moving_to`: where the store is being
+    copied, empty if it is not; `copy_id`: random, the copy that closed it; `probe`: written to test
+    that writing works; `store_id`: random, by which watched folders know their store, the same in its
+    backups and its copy; `contents`: only in an account file, the SHA-256 of its tables.
     """
 
     __tablename__: ClassVar[str] = "store_facts"
@@ -301,7 +300,7 @@ def _table(model: type[SQLModel]) -> Table:
     return model.metadata.tables[str(model.__tablename__)]
 
 
-# What statements are written over: the models' columns as SQLAlchemy types them.
+# The models' tables, for statements with SQLAlchemy's types.
 plans = _table(Plan)
 accounts = _table(Account)
 deleted_accounts = _table(DeletedAccount)
@@ -324,7 +323,7 @@ metadata = SQLModel.metadata
 ACCOUNT_TABLES = tuple(table for table in metadata.sorted_tables if "account_id" in table.columns)
 """The tables whose rows belong to an account, which is in `accounts`."""
 
-# For lists of failed and held files. Done files, nearly all of them, are not in it.
+# For lists of failed and held files. It leaves out done files, which are nearly all files.
 _NOT_DONE: Final = (
     "CREATE INDEX ix_imported_files_not_done ON imported_files"
     " (account_id, outcome, claim_id, reason) WHERE outcome != 'done'"
@@ -333,13 +332,13 @@ _NOT_DONE: Final = (
 _NOT_IN_MODELS: Final = {
     "sqlite": (
         _NOT_DONE,
-        # Which entries have a trigram, and nothing else: neither text, nor positions, nor lengths.
+        # The table has only the entries of each trigram: neither text, nor positions, nor lengths.
         "CREATE VIRTUAL TABLE search_trigrams USING fts5("
         "trigrams, content='', detail=none, columnsize=0, tokenize='ascii')",
     ),
     "postgresql": (
         _NOT_DONE,
-        # With room in the page for rewriting a row of it, no index is touched (pitfalls S18).
+        # With room in the page to rewrite a row, no index has to change (pitfalls S18).
         "ALTER TABLE account_usage SET (fillfactor = 50)",
         'CREATE TABLE search_trigrams (account_id TEXT COLLATE "C" REFERENCES accounts (id),'
         " seq BIGINT, trigrams BIGINT[] NOT NULL, PRIMARY KEY (account_id, seq))",

@@ -4,9 +4,9 @@ A resume's words are its title as a list shows it, its name and its email addres
 and accents. A term of a search is found in them anywhere if it has three characters or more, and
 where a word begins if it has fewer (`find_term`).
 
-Most answers come from the index, which is written after the creates (resumes.store.search_index).
-Resumes that are not indexed yet have the last ids, so they are looked through one by one after that.
-Both are compared by one rule (`holds`), so an answer does not depend on how far the index reaches.
+Most results come from the index, which is written after the creates (resumes.store.search_index).
+Resumes that are not indexed yet have the last ids, so they are searched one by one after that.
+Both are compared by the same rule (`holds`), so a result does not depend on the index's progress.
 """
 
 import contextlib
@@ -32,37 +32,37 @@ MAX_TEXT_CHARS: Final = 200
 MAX_TERMS: Final = 10
 
 TIMEOUT_S: Final = 0.05
-"""How long resumes that are not indexed yet are looked through when nobody says otherwise."""
+"""How long resumes that are not indexed yet are searched by default."""
 
 PAGE_ROWS: Final = 200
-"""Resumes that are looked through at once: no statement reads for long."""
+"""How many unindexed resumes one statement reads, so that none runs for long."""
 
 CANDIDATES: Final = 5_000
-"""This many results of the index are compared before the clock is checked: they are few unless
-many have all the trigrams of a term, and not the term."""
+"""How many results of the index are compared before the clock is checked. There are only so many if
+many resumes have all trigrams of a term, but not the term."""
 
 MAX_UNINDEXED: Final = 100_000
-"""At most this many of those that were not searched are counted."""
+"""The maximum number of unsearched resumes that are counted."""
 
 
 def parse_terms(text: str) -> list[str]:
-    """Return the words to look for, folded, each once; none for a blank text.
+    """Return the words to look for, folded, each once; empty for a blank text.
 
-    Of the text the first 200 characters count, and of those the first 10 words.
+    Only the first 200 characters of the text count, and the first 10 words of them.
     """
     return list(dict.fromkeys(folded(text[:MAX_TEXT_CHARS]).split()))[:MAX_TERMS]
 
 
 def holds(words: str, terms: Iterable[str]) -> bool:
-    """Return whether the words of a resume hold all the terms."""
+    """Return whether the words of a resume contain all the terms."""
     return all(find_term(words, term) >= 0 for term in terms)
 
 
 class SearchResult(NamedTuple):
-    """Resumes that hold the words; and how many of those not indexed yet were not looked through.
+    """Resumes that contain the words; and the number of unindexed resumes that were not searched.
 
-    These come after the page, or with the newest first before what is indexed. `unindexed` is 0 if none
-    was left out so far, and 100,000 for that many and more.
+    Those come after the page, or with the newest first before the indexed ones. `unindexed` is 0 if
+    none was left out so far, and 100,000 for that many and more.
     """
 
     page: Page
@@ -92,16 +92,15 @@ def find_page(
     timeout_s: float = TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
-    """Return the resumes after the cursor that hold all the words, oldest first, `limit` at most.
+    """Return the resumes after the cursor that contain all the words, oldest first, at most `limit`.
 
     Only the first 200 characters and 10 words of `words` count, and the first 500 characters of each
     field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest
-    first it is the resumes before the cursor, in the reverse order.
+    first, return the resumes before the cursor, in reverse order.
 
-    Resumes that are not indexed yet are looked through until `timeout_s` is over; then the page
-    ends there, or with the newest first goes on with what is indexed, and `unindexed` says how many
-    were left. Raises InvalidArgument for blank words and
-    a malformed cursor.
+    Resumes that are not indexed yet are searched until `timeout_s` is over; then the page ends there,
+    or with the newest first continues with indexed resumes, and `unindexed` says how many were left
+    out. Raises InvalidArgument for blank words and a malformed cursor.
     """
     terms = parse_terms(words)
     if not terms:
@@ -113,7 +112,7 @@ def find_page(
         scan = _Scan(
             connection, account_id, terms, is_newest_first, lambda: monotonic() >= deadline
         )
-        # Closed immediately: a statement that is not at its end holds back the log.
+        # Close it immediately: an unfinished statement prevents checkpoints of the log.
         with contextlib.closing(scan.iter_found(cursor)) as found:
             entries = list(islice(found, limit + 1))
         unindexed = 0
@@ -128,8 +127,7 @@ def find_page(
 
 @dataclass(slots=True)
 class _Scan:
-    """A walk through an account's resumes in the order of ids, or in the reverse order, as far as
-    there is time."""
+    """A scan of an account's resumes in the order of ids, or in reverse order, until the time is over."""
 
     connection: Connection
     account_id: str
@@ -137,13 +135,13 @@ class _Scan:
     is_newest_first: bool
     is_late: Callable[[], bool]
     rest: tuple[str, str] | None = None
-    """Between which ids none was compared; None: all were."""
+    """The range of ids that was not compared; None if all were."""
 
     goes_on_at: str | None = None
-    """Where the next page begins although this one is not full."""
+    """The cursor of the next page although this page is not full."""
 
     def iter_found(self, cursor: str) -> Generator[Entry, None, None]:
-        """Yield the resumes after the cursor that hold the terms, until it is late."""
+        """Yield the resumes after the cursor that contain the terms, until the time is over."""
         begin = cursor or (MAX_ID if self.is_newest_first else "")
         indexed, candidates = find_candidates(
             self.connection,
@@ -165,7 +163,7 @@ class _Scan:
             yield from self._iter_unindexed(after, MAX_ID)
 
     def _iter_indexed(self, candidates: Any) -> Generator[Entry, None, str | None]:
-        """Yield those that hold the terms; return the id at which it was late."""
+        """Yield the candidates that contain the terms; return the id at which the time was over, if any."""
         for number, (words, *columns) in enumerate(candidates, 1):
             if holds(words, self.terms):
                 yield Entry._make(columns)

@@ -160,7 +160,7 @@ def _token(trigram: str) -> str:
 def _hashes(number: int, trigrams: Iterable[str]) -> str:
     texts = (f"{number} {trigram}".encode("utf-8", "surrogatepass") for trigram in trigrams)
     digests = (blake2b(text, digest_size=8).digest() for text in texts)
-    return f"{{{','.join(sorted(str(int.from_bytes(one, signed=True)) for one in digests))}}}"
+    return f"{{{','.join(sorted(str(int.from_bytes(digest, signed=True)) for digest in digests))}}}"
 
 
 # The index

@@ -164,9 +164,9 @@ def replace_on_conflict(
     keys = [column.name for column in table.primary_key]
     new = statement.excluded
     replaced = {
-        one.name: func.coalesce(new[one.name], one) if one.name in keeps else new[one.name]
-        for one in table.columns
-        if one.name not in keys
+        col.name: func.coalesce(new[col.name], col) if col.name in keeps else new[col.name]
+        for col in table.columns
+        if col.name not in keys
     }
     return statement.on_conflict_do_update(index_elements=keys, set_=replaced)
 

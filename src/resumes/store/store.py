@@ -67,7 +67,7 @@ class PerLoop(Generic[R]):
         found = self._objects.get(loop)
         if found is None:
             found = self._objects[loop] = self._make(loop)
-            for closed in [one for one in list(self._objects) if one.is_closed()]:
+            for closed in [loop for loop in list(self._objects) if loop.is_closed()]:
                 if discarded := self._objects.pop(closed, None):  # another thread may have
                     self._discard(discarded)
         return found

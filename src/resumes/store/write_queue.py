@@ -1,10 +1,10 @@
-"""The write queue: what is to be written, until when, and who waits for it.
+"""The write queue: pending writes, their deadlines, and the callers that wait for them.
 
-A write is a request and the function that applies requests of its kind. Requests of one kind that
-meet in a batch are applied in one call. The function returns a result for each request, a
-`ResumesError` among them for a request that is refused and has written nothing. Most writes are
-rare: their request is a change, a function of the connection, and each is run in a savepoint of its
-own (`apply_changes`). Only creates are worth a function that applies many at once.
+A write is a request and the function that applies requests of its kind. Requests of one kind in a
+batch are applied in one call. The function returns a result for each request: a `ResumesError` for a
+request that is refused and has written nothing. Most writes are rare: their request is a change, a
+function of the connection, and each is run in its own savepoint (`apply_changes`). Only creates have
+a function that applies many at once.
 
 A change may be run more than once, after a race or with a batch that failed; only what its last run
 wrote is committed.
@@ -39,26 +39,26 @@ Change = Callable[[Connection], Any]
 """The request of a rare write: writes, and returns the result. Must be repeatable."""
 
 Proof = Callable[[Connection, Any, Any], bool | None]
-"""Returns whether a transaction was committed, by what it has left behind: given one of its requests
-and its result; None if this one cannot tell. Called in another transaction, after the first
+"""Returns whether a transaction was committed, by looking for the effects of one of its requests, given
+with its result; None if that request proves nothing. Called in another transaction, after the first
 has ended."""
 
 BATCH_LIMIT: Final = 512
-"""Requests in one transaction at most, so that a commit stays a matter of milliseconds."""
+"""The maximum number of requests in one transaction, so that a commit takes milliseconds."""
 
 COMMIT_GRACE_S: Final = 20.0
-"""How long after its deadline the true outcome of a write that was begun is waited for."""
+"""How long after its deadline a caller waits for the outcome of a write that was begun."""
 
 EXPIRY_INTERVAL_S: Final = 0.25
-"""How often an event loop, or an idle thread, looks for what has expired: cheaper than a timer for
-each."""
+"""How often an event loop, or an idle thread, looks for expired writes; cheaper than a timer for each
+write."""
 
 QUIET_ITERATIONS: Final = 2
 """A turn begins once this many iterations of the event loop have brought no more writes."""
 
 ENOUGH_WRITES: Final = 64
-"""A turn begins immediately when this many writes wait. A commit costs as much as several writes: one for
-two writes instead of one for thirty would cost all of them more than the short wait."""
+"""A turn begins immediately when this many writes wait. A commit costs as much as several writes, so
+committing two instead of thirty at once would cost them more time than the short wait."""
 
 ERROR_DELAY_S: Final = 0.05
 """The delay after an unexpected error in a writer thread."""
@@ -74,7 +74,7 @@ PENDING: Final = object()
 
 
 class LostRace(Exception):
-    """What was read has changed since: the transaction is rolled back and tried again."""
+    """Raised when data has changed since it was read: the transaction is rolled back and retried."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,8 +82,8 @@ class Write:
     """A request in the queue. `deadline` is on the monotonic clock.
 
     `account_id` is the account that it concerns; None for several, or none. With `ignores_closed` it
-    is done whatever the marks of a copy say (`resumes.store.store`). Whoever submits it sets the
-    waiter, which is given the write when it has its outcome.
+    is done even in a store that is closed for a copy (`resumes.store.store`). The caller of `submit`
+    sets the waiter, which is given the write when it has its outcome.
     """
 
     apply: Apply
@@ -98,7 +98,7 @@ class Write:
 
 
 class ThreadWaiter:
-    """Where a thread waits for all of its writes at once, so that it is woken once."""
+    """Lets a thread wait for all of its writes at once, so that it is woken once."""
 
     def __init__(self, writes: int) -> None:
         self._left = writes
@@ -127,7 +127,7 @@ class WriteQueue(ABC):
         self._changed = threading.Condition()
         self._is_closing = False
         self._waiting: dict[Write, None] = {}
-        """What no thread has begun, in order. Changes with `_changed` held."""
+        """The writes that no thread has begun, in order. Changes with `_changed` held."""
         self._never = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, name=name, daemon=True) for name in thread_names
@@ -158,20 +158,20 @@ class WriteQueue(ABC):
 
     @abstractmethod
     def wake(self) -> None:
-        """Have the writer threads do what waits."""
+        """Wake the writer threads to do the waiting writes."""
 
     def begin_turn(self, loop_writer: "LoopWriter") -> None:
-        """Begin what waits, for an event loop, without blocking; `loop_writer.plan_turn` is called if
-        it has to be tried again later."""
+        """Begin the waiting writes, for an event loop, without blocking; `loop_writer.plan_turn` is called
+        if it has to be tried again later."""
         self.wake()
 
     def withdraw(self, write: Write) -> None:
-        """Remove the write, which will not happen, unless it has begun."""
+        """Remove the write from the queue, unless it has begun."""
         with self._changed:
             self._waiting.pop(write, None)
 
     def expire(self) -> None:
-        """Withdraw the writes whose deadline has passed, and say so to whoever waits for them."""
+        """Withdraw the writes whose deadline has passed, and tell their callers."""
         with self._changed:
             now = time.monotonic()
             overdue = [write for write in self._waiting if write.deadline <= now]
@@ -189,8 +189,8 @@ class WriteQueue(ABC):
 
     @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
-        """Let no write run during the block, so that the process may be stopped in it (pitfalls
-        S9). Block until those under way have ended."""
+        """Let no write run during the block, so that the process may be stopped in it (pitfalls S9).
+        Wait first until the writes under way have ended."""
 
     def write_all(self, writes: Sequence[Write]) -> list[Any]:
         """Submit the writes and return their outcomes, an error for each that failed. Blocks this
@@ -204,7 +204,7 @@ class WriteQueue(ABC):
         if not waiter.wait(ends_at - time.monotonic()):
             self.expire()
             waiter.wait(COMMIT_GRACE_S)
-        return [OutcomeUnknown() if one.outcome is PENDING else one.outcome for one in writes]
+        return [OutcomeUnknown() if write.outcome is PENDING else write.outcome for write in writes]
 
     def _commit_batch(self, batch: list[Write], commit: Callable[[list[Write]], list[Any]]) -> None:
         """Give each write its outcome: `commit` returns them, committed, or has rolled all back.
@@ -227,18 +227,18 @@ class WriteQueue(ABC):
             write.outcome = outcome
 
     def _warn(self, what: str, error: BaseException) -> None:
-        """Log what happened; the error as far as it holds nothing of what was to be written."""
+        """Log what happened, with the error as far as it does not contain the data to be written."""
         logger.warning("%s", what)
 
     @abstractmethod
     def _explain(self, error: Exception) -> Exception:
-        """Return what to raise for an error of a write."""
+        """Return the exception to raise for an error of a write."""
 
     def _outlive(self) -> None:
         """Log the error that is being handled, and pause, as it may come again immediately.
 
-        Raise nothing: a writer thread outlives any error (pitfalls S7), and logging or waiting may
-        fail by the same one.
+        Never raises: a writer thread survives any error (pitfalls S7), and logging or waiting may fail
+        for the same reason.
         """
         with contextlib.suppress(BaseException):
             logger.exception("Unexpected error in a writer thread")
@@ -246,7 +246,7 @@ class WriteQueue(ABC):
             self._never.wait(ERROR_DELAY_S)
 
     def close(self) -> None:
-        """Write what waits and end the threads. Safe to call twice."""
+        """Finish the waiting writes and end the threads. Safe to call twice."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
@@ -267,13 +267,13 @@ class LoopWriter:
         self._pending: dict[Write, asyncio.Future[Any]] = {}
         self._is_turn_due = False
         self._seen_writes = self._quiet_iterations = 0
-        """What waited in the last iteration, and how many iterations brought no more."""
+        """How many writes waited in the last iteration, and how many iterations brought no more."""
         self._timer: asyncio.TimerHandle | None = None
 
     async def write(self, write: Write) -> Any:
         """Submit the write and return its outcome, an error if it failed.
 
-        If the coroutine is cancelled, a write that nobody has begun is withdrawn.
+        If the coroutine is cancelled, the write is withdrawn unless it has begun.
         """
         waiter: asyncio.Future[Any] = self._loop.create_future()
         write.waiter = self
@@ -312,11 +312,11 @@ class LoopWriter:
         return waiting < ENOUGH_WRITES and self._quiet_iterations < QUIET_ITERATIONS
 
     def plan_turn(self) -> None:
-        """Begin a turn for what waits, from any thread; the last one has ended."""
+        """Begin a turn for the waiting writes, from any thread, after the last turn has ended."""
         try:
             self._loop.call_soon_threadsafe(self._plan_turn)
         except RuntimeError:
-            self._queue.wake()  # the loop is closed, and others may wait
+            self._queue.wake()  # this loop is closed, but other callers may wait
 
     def deliver(self, writes: Sequence[Write]) -> None:
         """Wake the coroutines that wait for these writes, from any thread; skip those that are gone."""
@@ -339,7 +339,7 @@ class LoopWriter:
     def _expire(self) -> None:
         self._queue.expire()
         unanswered_since = time.monotonic() - COMMIT_GRACE_S
-        for write in [one for one in self._pending if one.deadline <= unanswered_since]:
+        for write in [each for each in self._pending if each.deadline <= unanswered_since]:
             self._settle(write, OutcomeUnknown())
         self._timer = (
             self._loop.call_later(EXPIRY_INTERVAL_S, self._expire) if self._pending else None
@@ -347,8 +347,8 @@ class LoopWriter:
 
 
 def deliver(writes: Iterable[Write]) -> None:
-    """Wake whoever waits for these writes; one without an outcome has an unknown one. Never raise or
-    block."""
+    """Wake the callers that wait for these writes; a write without an outcome gets OutcomeUnknown. Never
+    raises or blocks."""
     by_waiter: dict[ThreadWaiter | LoopWriter, list[Write]] = {}
     for write in writes:
         if write.outcome is PENDING:
@@ -372,9 +372,9 @@ def apply_all(connection: Connection, batch: Sequence[Write]) -> list[Any]:
 
 
 def apply_changes(connection: Connection, changes: Sequence[Change]) -> list[Any]:
-    """Return what each of the changes returned, or the ResumesError with which it was refused.
+    """Return the result of each change, or the ResumesError with which it was refused.
 
-    Each has a savepoint of its own: one that raises a ResumesError has written nothing.
+    Each change has its own savepoint: one that raises a ResumesError has written nothing.
     """
     results: list[Any] = []
     for change in changes:
@@ -389,14 +389,14 @@ def apply_changes(connection: Connection, changes: Sequence[Change]) -> list[Any
 
 
 def not_text(error: UnicodeEncodeError) -> InvalidArgument:
-    """Return the refusal of a word from a command line that is not UTF-8."""
+    """Return the error for a command-line word that is not UTF-8."""
     return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
 
 
 def was_committed(
     connection: Connection, batch: Sequence[Write], outcomes: Sequence[Any]
 ) -> bool | None:
-    """Return whether the batch's transaction was committed; None if none of its writes can tell."""
+    """Return whether the batch's transaction was committed; None if none of its writes proves it."""
     for write, outcome in zip(batch, outcomes, strict=True):
         verdict = write.proof and write.proof(connection, write.request, outcome)
         if verdict is not None:

@@ -1,9 +1,9 @@
 """Conversion of a JSON Resume to an analyzer document, and of what is shown of one back.
 
-Reading never fails. What has no place, or is of a type that cannot be used, is left out with a
-warning; limits are for the analyzer format's own validation. Only what means the same is written, as
-version 1.0.0: a book somebody likes is not a publication, and a strength is not a skill. `sections_left_out`
-names what is left out.
+Reading never fails. Values without a counterpart, or of an unusable type, are left out with a
+warning; the analyzer format's own validation checks limits. Version 1.0.0 is written, and only
+sections with the same meaning: a favorite book is not a publication, and a strength is not a skill.
+`sections_left_out` names the others.
 """
 
 import re
@@ -32,7 +32,7 @@ from resumes.errors import Issue
 MAX_TITLE_CHARS: Final = 200
 
 _CONTENT: Final = frozenset(KEYS) - {"$schema", "meta"}
-# Names that the analyzer format has nowhere, so that a list of this name is not a typo.
+# Names that the analyzer format does not have, so that a list with such a name is no typo.
 _TELLING: Final = {row.key: row.names for row in LISTS if row.key in ("work", "education")}
 _LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
 
@@ -114,13 +114,13 @@ class Conversion:
     def __init__(self, source: dict[str, Any]) -> None:
         self.document: dict[str, Any] = {"header": {}, "sections": {}}
         self.findings = Findings()
-        """What has no place in it, with paths in the JSON Resume."""
+        """Warnings about values without a counterpart, with paths in the JSON Resume."""
 
         self._origins: dict[str, str] = {}
         """Paths in the JSON Resume by paths in the document."""
 
         self._items: dict[str, list[Fields]] = defaultdict(list)
-        """By section type."""
+        """Items by section type."""
 
         with opened(source, self.findings) as resume:
             for name in ("$schema", "meta"):
@@ -147,7 +147,7 @@ class Conversion:
                 }
 
     def traced(self, issue: Issue) -> Issue:
-        """Return the findings about the document, with the path in the JSON Resume that it comes from."""
+        """Return the finding about the document with the path in the JSON Resume that it comes from."""
         path = issue.path
         while path and path not in self._origins:
             path = _LAST_STEP.sub("", path)
@@ -157,7 +157,7 @@ class Conversion:
     def _read(
         self, parts: Iterable[Property], entry: EntryReader, *, place: str, origin: str
     ) -> dict[str, Any]:
-        """Return what the parts read of the entry; note where in it each field comes from."""
+        """Return the fields that the parts read from the entry; note where in it each comes from."""
         item: dict[str, Any] = {}
         for part in parts:
             name = next((name for name in part.names if name in entry.left), None)
@@ -168,7 +168,7 @@ class Conversion:
         return {field: value for field, value in item.items() if value}
 
     def _read_list(self, parent: EntryReader, rows: Sequence[SectionMapping]) -> None:
-        """Make the entries of a list items, each of the first row that takes it."""
+        """Convert the entries of a list to items, each by the first row that takes it."""
         key = rows[0].key
         origin = dotted([*self.findings.scope, key])
         for row in (*rows, *_spare_rows(key)):
@@ -181,7 +181,7 @@ class Conversion:
                 items.append(item)
 
     def _row_for(self, entry: EntryReader, rows: Sequence[SectionMapping]) -> SectionMapping:
-        """Return the first row that takes the entry, or a spare one when that is full."""
+        """Return the first row that takes the entry, or a spare row when that is full."""
         row = next(
             row
             for row in rows
@@ -205,8 +205,8 @@ SCHEMA: Final = f"https://raw.githubusercontent.com/jsonresume/resume-schema/{VE
 def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Resume of a public view (docs/format.md, JSON Resume).
 
-    Valid by the schema of version 1.0.0, whose `format` of addresses and emails aside: they are
-    written as they are.
+    It is valid by the schema of version 1.0.0, except for the `format` of addresses and emails, which
+    are written as they are.
     """
     sections = view["sections"]
     basics = _written(HEADER, view["header"])
@@ -222,7 +222,7 @@ def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sections_left_out(view: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the types of the sections with something to show of which a JSON Resume says nothing."""
+    """Return the types of the non-empty sections that a JSON Resume leaves out."""
     sections = view["sections"]
     written = {row.section for row in SECTIONS if any(_items(row, sections))}
     return tuple(

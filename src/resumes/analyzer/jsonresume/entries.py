@@ -1,7 +1,7 @@
 """Reading an object of a JSON Resume, whose fields may hold anything.
 
-What is requested and cannot be used is reported and left out, as is what nobody requests. So a
-document shows what of it was not used.
+A requested value that cannot be used is reported and left out, as are fields that are never
+requested, so the warnings name everything that was not used.
 """
 
 import re
@@ -18,21 +18,21 @@ NO_OBJECT = "is not an object: left out"
 
 
 def find_text(value: Any) -> str | None:
-    """Return the value as text, a number in its digits; None when it is something else."""
+    """Return a text or number as text; None for any other value."""
     if type(value) is str:
         return value
     return str(value) if type(value) is int or type(value) is float else None
 
 
 def is_blank(value: Any) -> bool:
-    """Return whether nothing is lost with the value: null, white space, an empty list or object."""
+    """Return whether the value is empty: null, white space, an empty list or object."""
     if type(value) is str:
         return not value or value.isspace()
     return value is None or value == [] or value == {}
 
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2}(?:[-_][A-Za-z0-9]{2,8})?", re.ASCII)
-# One of these has to be among them, so that {"id": "5", "no": "7"} is no text in two languages.
+# One key has to be one of these, so that {"id": "5", "no": "7"} is no text in two languages.
 _LANGUAGES: Final = frozenset(
     {"ar", "cs", "da", "de", "en", "es", "fi", "fr", "hi", "it", "ja", "ko", "nl", "pl", "pt",
      "ro", "ru", "sv", "tr", "uk", "zh"}
@@ -52,8 +52,8 @@ def find_languages(value: Mapping[str, Any]) -> list[str]:
 class EntryReader:
     """An object of a JSON Resume. Its fields are read one by one, each once; blank ones are missing.
 
-    `left` are those that nobody has read yet. `is_mere_text`: there is no object, but a text that
-    counts as its one field.
+    `left` are the fields that were not read yet. `is_mere_text`: the entry is a text instead of an
+    object, and counts as its only field.
     """
 
     __slots__ = ("findings", "is_mere_text", "left")
@@ -81,7 +81,7 @@ class EntryReader:
         return value[chosen]
 
     def find_text(self, *names: str) -> str | None:
-        """Return the text of the first of the fields that has one; another text in the others is reported."""
+        """Return the text of the first field that has one; report a different text in the others."""
         found: str | None = None
         for name in names:
             if (value := self.left.pop(name, None)) is None:
@@ -96,7 +96,7 @@ class EntryReader:
         return found
 
     def texts(self, name: str) -> list[str]:
-        """Return the texts in the field: of a list, or a single one. A listed object counts by its name."""
+        """Return the texts in the field: a list or a single text. A listed object stands for its name."""
         if find_text(self.left.get(name)) is not None:
             return [self.find_text(name) or ""]
         entries = self.iter_objects(name, "name", otherwise=NO_TEXT)
@@ -106,10 +106,10 @@ class EntryReader:
     def iter_objects(
         self, name: str, sole_field: str, *, otherwise: str = NO_OBJECT
     ) -> Iterator[tuple[int, "EntryReader"]]:
-        """Yield the objects listed in the field, each with its position; report what is not an object.
+        """Yield the objects listed in the field, each with its position; report other values.
 
-        A text counts as an object with nothing but `sole_field`; `otherwise` is what is said of
-        anything else. To be read to its end.
+        A text counts as an object with only `sole_field`; `otherwise` is the message about any other
+        value. Exhaust the iterator, so that unused fields are reported.
         """
         listed = self.left.pop(name, [])
         if type(listed) is not list:
@@ -129,7 +129,7 @@ class EntryReader:
         self.findings.scope.pop()
 
     def inner(self, name: str) -> AbstractContextManager["EntryReader"]:
-        """Open the object in the field, empty when there is none; report anything else in it."""
+        """Open the object in the field, empty if there is none; report any other value."""
         value = self.left.pop(name, {})
         if type(value) is not dict:
             self.findings.warn(name, NO_OBJECT)
@@ -141,7 +141,7 @@ class EntryReader:
 def opened(
     values: Mapping[str, Any], findings: Findings, *steps: str | int
 ) -> Iterator[EntryReader]:
-    """Open an object this many steps into the one that is open; report what was not used after the block."""
+    """Open an object at these steps from the open one; report its unused fields after the block."""
     findings.scope.extend(steps)
     entry = EntryReader(values, findings)
     yield entry

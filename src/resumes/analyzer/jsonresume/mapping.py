@@ -1,7 +1,7 @@
-"""The one table of what goes where between JSON Resume and the analyzer format, both ways.
+"""The mapping between JSON Resume and the analyzer format, in both directions.
 
-Fields of JSON Resume are named as in version 1, followed by older names that are read too. People
-find the table, and what does not come back, on a page (docs/format.md, JSON Resume).
+Fields of JSON Resume are named as in version 1, followed by older names that are read too. The table
+for users, with what does not survive a round trip, is in docs/format.md (JSON Resume).
 """
 
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ from resumes.analyzer.schema import SECTION_TYPES
 
 
 class SectionMapping:
-    """A list of a JSON Resume and the section that its entries are items of.
+    """A list of a JSON Resume and the section that its entries become items of.
 
     `key` is the list's name, at the top of a JSON Resume or in its `basics`; `section` the section's
-    type, `heading` its name. Of `parts` those count whose fields such an item has. An entry
-    that is a mere text means `sole_field`, by default the first. With `needs` only entries with a
-    text in this field are meant, and in return only a section with this heading.
+    type, `heading` its name. Of `parts` only those count whose fields such an item has. An entry that
+    is a text stands for `sole_field`, by default the first. With `needs` the row only reads entries
+    with a text in this field, and only writes a section with this heading.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class SectionMapping:
         self.heading = heading or SECTION_TYPES[section].heading
         self.needs = needs
         self.names = frozenset(name for part in self.parts for name in part.names)
-        """The fields of an entry that have a place here."""
+        """The fields of an entry that the row reads."""
 
 
 HEADER: Final[Sequence[Property]] = (
@@ -71,7 +71,7 @@ HEADER: Final[Sequence[Property]] = (
 
 SUMMARIES: Final = Paragraphs("text", "summary")
 SUMMARY: Final = SectionMapping("summary", "summaries", 0, SUMMARIES)
-"""The text in `basics`, which is a section of one item, or of several if it is long."""
+"""The text in `basics`, which becomes a section of one item, or of more if it is long."""
 
 PROFILES: Final = SectionMapping(
     "profiles",
@@ -171,7 +171,7 @@ LISTS: Final = (
         Property("title", "name"),
         Keywords("description", "keywords"),
     ),
-    # A reference of JSON Resume is what somebody says; the section of that name holds contacts.
+    # A reference in JSON Resume is a testimonial; the section of that name holds contacts.
     SectionMapping(
         "references",
         "quotes",
@@ -190,19 +190,19 @@ ALIKE: Final = (
     SectionMapping("publications", "additionalPublications", 0, *_PUBLICATION),
     SectionMapping("skills", "additionalTechnologies", 1, *_SKILL),
 )
-"""Sections that say the same as another one: written like it, and read back as that one."""
+"""Sections that mean the same as another: they are written like it, and read back as that section."""
 
 SPARE: Final = (
     *ALIKE,
     SectionMapping("references", "quotes", 1, Property("author", "name"), heading=_TESTIMONIALS),
 )
-"""What entries are read as that have a place there and none any more in a section that is full."""
+"""The rows that read the entries for which their own section is full."""
 
 SECTIONS: Final = (SUMMARY, PROFILES, *LISTS, *ALIKE)
-"""What sections of an analyzer document go with, in their order."""
+"""The rows for the sections of an analyzer document, in their order."""
 
 KEYS: Final = (
     "$schema", "basics", "work", "volunteer", "education", "awards", "certificates",
     "publications", "skills", "languages", "interests", "references", "projects", "meta",
 )  # fmt: skip
-"""What a JSON Resume has at the top, in the order of its schema."""
+"""The top-level names of a JSON Resume, in the order of its schema."""

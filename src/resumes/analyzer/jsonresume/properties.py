@@ -1,8 +1,8 @@
-"""How a field of an analyzer item goes with fields of a JSON Resume entry, both ways, and what their
-values mean: dates, how well a language is spoken, networks, places.
+"""The mappings between fields of analyzer items and of JSON Resume entries, in both directions, with
+the meaning of their values: dates, language levels, networks, places.
 
-Each part reads the fields of one entry into fields of one item, and writes them back. Writing is
-given shown fields only: texts that are not empty, lists with an entry that counts.
+Each property reads fields of one entry into fields of one item, and writes them back. It is only
+given shown fields to write: texts that are not empty, lists with an entry that is not blank.
 """
 
 import re
@@ -20,7 +20,7 @@ from resumes.analyzer.jsonresume.dates import (
 from resumes.analyzer.jsonresume.entries import NO_PLACE, EntryReader
 from resumes.analyzer.kinds import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 
-# The first row of which a word is in the text counts, so "limited professional" is 3.
+# The first row with a word in the text counts, so "limited professional" is 3.
 _LEVELS: Final = (
     (5, {"native", "bilingual", "c2"}),
     (4, {"fluent", "c1"}),
@@ -31,7 +31,7 @@ _LEVELS: Final = (
 )
 
 FLUENCIES: Final = {5: "Native", 4: "Fluent", 3: "Intermediate", 2: "Basic", 1: "Beginner"}
-"""How well a language is spoken in words, by level."""
+"""The words for how well a language is spoken, by level."""
 
 
 NETWORK_ICONS: Final = {
@@ -45,7 +45,7 @@ NETWORK_ICONS: Final = {
     "vimeo": "vimeo", "vk": "vk", "weibo": "weibo", "whatsapp": "whatsapp", "x": "29-twitter",
     "youtube": "30-youtube",
 }  # fmt: skip
-"""The icon of a social network by its name in small letters."""
+"""The icon of a social network by its name in lower case."""
 
 
 _SEPARATOR: Final = ", "
@@ -65,7 +65,7 @@ _CODES: Final = {name: code for code, name in _NAMES.items()}
 
 
 def place_line(city: str | None, region: str | None, country: str | None) -> str:
-    """Return the place on one line, empty when nothing of it is known."""
+    """Return the place on one line; empty if no part of it is known."""
     if country and not region and country in _NAMES:
         if len(city or "") + len(_SEPARATOR) + len(_NAMES[country]) > MAX_TEXT_CHARS:
             return _SEPARATOR.join((city or "", "", country))
@@ -74,12 +74,11 @@ def place_line(city: str | None, region: str | None, country: str | None) -> str
 
 
 def parse_place(line: str) -> Mapping[str, str]:
-    """Return what of `city`, `region` and `countryCode` the line says; nothing between two separators
-    stands for nothing.
+    """Return the `city`, `region` and `countryCode` in the line, as far as it has them.
 
-    By position: `Paris, Île-de-France, FR` is city, region and country. Of two words the second is
-    the country when it can be nothing else. `CA` can: after a city it is taken for California, so
-    Canada is written out there.
+    The parts count by position, and may be empty: `Paris, Île-de-France, FR` is city, region and
+    country. Of two words the second is the country if it can be nothing else. `CA` after a city is
+    read as California, so Canada is written out there.
     """
     words: list[str] = []
     is_third = False
@@ -93,7 +92,7 @@ def parse_place(line: str) -> Mapping[str, str]:
         country = words[-1] if is_country else _CODES.get(words[-1])
     if country is not None:
         words.pop()
-    # Of a single word nobody can tell; a city it is.
+    # A single word could be any of them: take it for a city.
     region = words.pop() if len(words) > 1 else ""
     place = {"city": _SEPARATOR.join(words), "region": region, "countryCode": country or ""}
     return {name: word for name, word in place.items() if word}
@@ -104,10 +103,10 @@ PARAGRAPH_BREAK = "\n\n"
 
 
 class Property:
-    """One correspondence of a text, unless a subclass says otherwise.
+    """A mapping of one text, unless a subclass says otherwise.
 
-    `fields` are those of the item, `names` those of the entry; both are given as words. What is
-    read or written without a value, None or empty, counts as missing.
+    `fields` are those of the item, `names` those of the entry; both are given as words. A value that
+    is None or empty counts as missing.
     """
 
     def __init__(self, fields: str, names: str) -> None:
@@ -131,14 +130,14 @@ class Paragraphs(Property):
         texts = [text for item in items if (text := item.get(self.fields[0], "")).strip()]
         joined = PARAGRAPH_BREAK.join(texts)
         if len(joined) > MAX_TEXT_CHARS:
-            # What `divide` looks for is then between texts, or in one, and never half of each.
+            # The break that `divide` looks for is then between two texts or within a text.
             joined = PARAGRAPH_BREAK.join(map(str.strip, texts))
         return joined
 
     def divide(self, text: str) -> list[Fields]:
-        """Return the item of the text, or several where it is longer than one may be.
+        """Return an item for the text, or more if it is longer than an item may be.
 
-        Whatever was joined of texts that are not too long is divided into such.
+        A text that was joined from texts of allowed length is divided into such texts.
         """
         parts = [text]
         while len(rest := parts[-1]) > MAX_TEXT_CHARS:
@@ -160,7 +159,7 @@ class Texts(Property):
 
 
 class Highlights(Texts):
-    """A list of texts, and a list of keywords, which are one more text, with commas."""
+    """A list of texts, with a list of keywords as one more text, joined by commas."""
 
     def read(self, entry: EntryReader, /) -> Fields:
         highlights, keywords = map(entry.texts, self.names)
@@ -173,9 +172,9 @@ class Highlights(Texts):
 
 
 class Keywords(Texts):
-    """A list of texts that is one text in the analyzer format, with commas.
+    """A list of texts that is one text in the analyzer format, joined by commas.
 
-    A text of many commas is written as a single one: a list of each word would be longer than a
+    A text with many commas is written as a single entry: a list of all words would be longer than a
     JSON Resume may be.
     """
 
@@ -208,7 +207,7 @@ class Joined(Property):
 
 
 class Issuer(Joined):
-    """An issuer, and perhaps a date at the end: `CNCF, 2021-05`."""
+    """An issuer with an optional date at the end: `CNCF, 2021-05`."""
 
     def split(self, text: str) -> Sequence[str]:
         issuer, _, date = text.rpartition(self.SEPARATOR)
@@ -218,7 +217,7 @@ class Issuer(Joined):
 class Award(Joined):
     """Awarder, date and summary around the first date: `Time - 2014-11-01 - For physics`.
 
-    A text without a date is all summary: nobody can tell what else a dash in it means.
+    A text without a date is all summary, since a dash in it may mean anything.
     """
 
     SEPARATOR = " - "
@@ -233,9 +232,9 @@ class Award(Joined):
 
 
 class Score(Property):
-    """A grade; written with the highest possible one, if that is known: `3.7/4.0`.
+    """A grade; written with the highest possible grade, if that is known: `3.7/4.0`.
 
-    Read as a grade alone, unless that would be too long for one.
+    It is read as a grade without a maximum, unless that would be too long.
     """
 
     def read(self, entry: EntryReader, /) -> Fields:
@@ -251,8 +250,7 @@ class Score(Property):
 
 
 class Location(Property):
-    """A place on one line; an object of city, region and country is read as well, or of an address
-    alone."""
+    """A place on one line; an object with city, region and country, or only an address, is read too."""
 
     def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.left.get("location")) is not dict:
@@ -264,7 +262,7 @@ class Location(Property):
 
 
 class Home(Location):
-    """A place that is an object of city, region and country in a JSON Resume."""
+    """A place that is an object with city, region and country in a JSON Resume."""
 
     def write(self, item: Fields, /) -> Fields:
         return {"location": parse_place(item.get("location", ""))}
@@ -273,7 +271,7 @@ class Home(Location):
 class DateSpan(Property):
     """A period. Without an end it is ongoing.
 
-    A span of the analyzer format that neither ends nor is ongoing reads as its beginning alone, so
+    In the analyzer format a span that neither ends nor is ongoing is shown as its beginning only, so
     it is written as one that ends where it begins.
     """
 
@@ -305,9 +303,9 @@ class Release(Property):
 
 
 def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
-    """Return the fields of a `dateRange` that say when it begins ("from") or ends ("to").
+    """Return the fields of a `dateRange` for its beginning ("from") or end ("to").
 
-    What cannot be read as a date is reported.
+    A text that cannot be read as a date is reported.
     """
     text = entry.find_text(name)
     if text is None:
@@ -327,7 +325,7 @@ def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
 class Fluency(Property):
     """How well a language is spoken: the words as they are, and the level that they mean, if known.
 
-    Written are the words, or such as mean the level when there are none.
+    The words are written; if there are none, those for the level.
     """
 
     def read(self, entry: EntryReader, /) -> Fields:
@@ -341,7 +339,7 @@ class Fluency(Property):
 
 
 class Network(Property):
-    """A social network: its name is the title; the icon goes by it and is not written."""
+    """A social network: its name is the title, from which the icon follows; the icon is not written."""
 
     def read(self, entry: EntryReader, /) -> Fields:
         network = entry.find_text("network") or ""
@@ -350,10 +348,10 @@ class Network(Property):
 
 
 class Link(Property):
-    """The address of a profile, or without one the user's name.
+    """The address of a profile, or the user's name if there is none.
 
-    A name next to an address has no place; nothing is reported if the address contains it. A link
-    that can be no address is written as a name.
+    A name next to an address is left out, and reported unless the address contains it. A link that
+    cannot be an address is written as a name.
     """
 
     def read(self, entry: EntryReader, /) -> Fields:

@@ -165,7 +165,7 @@ class PostgresWriter(WriteQueue):
         if first is not None and first.account_id is None:
             yield first
         elif first is not None:
-            yield from (one for one in self._waiting if one.account_id == first.account_id)
+            yield from (write for write in self._waiting if write.account_id == first.account_id)
 
     def _end_batch(self, batch: list[Write]) -> None:
         with self._changed:

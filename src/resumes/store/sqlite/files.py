@@ -242,13 +242,16 @@ def scratch_in(
 def _remove_abandoned(parent: Path) -> None:
     """Remove the folders of killed processes of this user; leave what cannot be removed."""
     with contextlib.suppress(OSError):
-        for one in parent.glob(f"{SCRATCH_PREFIX}*{SCRATCH_SUFFIX}"):
-            found = one.lstat()
-            if found.st_uid != os.geteuid() or not (one / IN_USE).is_file():
+        for folder in parent.glob(f"{SCRATCH_PREFIX}*{SCRATCH_SUFFIX}"):
+            found = folder.lstat()
+            if found.st_uid != os.geteuid() or not (folder / IN_USE).is_file():
                 continue
-            with contextlib.suppress(OSError), contextlib.closing(FileLock(one / IN_USE)) as lock:
+            with (
+                contextlib.suppress(OSError),
+                contextlib.closing(FileLock(folder / IN_USE)) as lock,
+            ):
                 if lock.acquire(timeout_s=0):
-                    shutil.rmtree(one, ignore_errors=True)
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def refuse_stray_logs(path: Path) -> None:

@@ -100,7 +100,8 @@ def describe_second_name(file: Path) -> str:
     others: list[str] = []
     with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
         inode = file.stat().st_ino
-        others = [one.path for one in entries if one.inode() == inode and one.name != file.name]
+        same = (entry for entry in entries if entry.inode() == inode)
+        others = [entry.path for entry in same if entry.name != file.name]
     other = f", {others[0]}" if others else ""
     return (
         f"The {what} {file} has another name{other}: programs that use "

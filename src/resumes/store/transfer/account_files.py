@@ -216,7 +216,7 @@ def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:
     def whole(resume_id: Column[str]) -> ColumnElement[bool]:
         table = resume_id.table
         others = (other for other in (resumes, documents) if other is not table)
-        found = (looked_up(one.c.id, one, table.c.account_id, resume_id) for one in others)
+        found = (looked_up(other.c.id, other, table.c.account_id, resume_id) for other in others)
         return and_(table.c.account_id == account_id, *(each.is_not(None) for each in found))
 
     is_key = IS_SAME_KEY & api_keys.c.revoked_at.is_(None) & (api_keys.c.account_id == account_id)
@@ -245,7 +245,7 @@ def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:
 
 def contents_of(digests: Sequence[TableDigest]) -> str:
     """Return the SHA-256 of all tables, by which a file shows that it has changed."""
-    lines = (f"{one.name} {one.rows} {one.sha256}\n" for one in digests)
+    lines = (f"{table.name} {table.rows} {table.sha256}\n" for table in digests)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -318,7 +318,7 @@ def import_account(
         except Exception as error:
             _remove(store, new, error)
             raise
-    rows = {one.name: one.rows for one in digests}
+    rows = {table.name: table.rows for table in digests}
     return get_account(store, new.name), rows
 
 
@@ -372,7 +372,7 @@ def _judge(
         for flaw in integrity.iter_damage(opened):
             _refuse(file, f"{flaw.what[0].lower()}{flaw.what[1:]}")
     moved = [table.name for table in MOVED]
-    return account, [one for one in digests if one.name in moved]
+    return account, [table for table in digests if table.name in moved]
 
 
 def _list_schema(connection: Connection) -> Sequence[Any]:
@@ -483,7 +483,7 @@ def _fill(
     on_progress: OnProgress,
 ) -> None:
     """Store the rows of the file, read them again, and raise Conflict if they differ."""
-    on_rows = count_progress(on_progress, Stage.COPYING, sum(one.rows for one in digests))
+    on_rows = count_progress(on_progress, Stage.COPYING, sum(table.rows for table in digests))
     for rows in _iter_slices(source, _renamed(new.source.id, new.account_id), slice_rows):
         store.write(partial(_add, new, rows), account_id=new.account_id)
         on_rows(rows[0][0].name, len(rows))

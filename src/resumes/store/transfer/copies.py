@@ -273,11 +273,11 @@ def load(
     with read() as source:
         ours = digest_tables(source, on_rows, selection)
     theirs = digest_tables(target, on_rows)
-    for one, other in zip(ours, theirs, strict=True):
-        if one != other:
+    for mine, other in zip(ours, theirs, strict=True):
+        if mine != other:
             raise Conflict(
-                f'The copy differs in table "{one.name}": {one.rows:,} rows with digest '
-                f"{one.sha256[:12]}, and {other.rows:,} with {other.sha256[:12]} in {label}. "
+                f'The copy differs in table "{mine.name}": {mine.rows:,} rows with digest '
+                f"{mine.sha256[:12]}, and {other.rows:,} with {other.sha256[:12]} in {label}. "
                 "It was not kept; copy again"
             )
     return theirs
