@@ -14,7 +14,7 @@ POSTGRES = ("postgresql", "postgres")
 FORMS = "use sqlite:///PATH or postgresql://USER@HOST/NAME"
 
 PLACE_OPTIONS: Final = frozenset({"host", "hostaddr", "port", "dbname"})
-"""The options that say which database it is, if the place before them does not."""
+"""The options that select the database, if the part before them does not."""
 
 _SECRET: Final = re.compile("password|secret", re.IGNORECASE)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -23,8 +23,8 @@ _BAD_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})|%00")
 
 @dataclass(frozen=True, slots=True)
 class SqliteAddress:
-    """A file: its absolute path with links resolved, so that all who use it share one set of locks
-    and the file system is known."""
+    """A file: its absolute path with links resolved, so that all processes share one set of locks and the
+    file system is known."""
 
     path: Path
 
@@ -36,17 +36,17 @@ class SqliteAddress:
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:
-    """A database of a PostgreSQL server, or of one that speaks its protocol.
+    """A database of a PostgreSQL server, or of a server with the same protocol.
 
-    `url` is in libpq's form: it may hold several hosts, a password and options.
+    `url` is in libpq's form: it may contain more than one host, a password and options.
     """
 
     url: str = field(repr=False)
 
     @property
     def label(self) -> str:
-        """Return the address without user and password, to show and to log: of the options, only
-        those that say which database it is."""
+        """Return the address to show and to log: without user and password, and with only those options
+        that select the database."""
         _, place, options = _split(self.url)
         return f"postgresql://{place}{_chosen(options, PLACE_OPTIONS.__contains__)}"
 
@@ -55,9 +55,9 @@ Address = SqliteAddress | PostgresAddress
 
 
 def parse_address(url: str) -> Address:
-    """Return the address that a URL names; a `+driver` suffix is ignored.
+    """Parse the URL of a store; a `+driver` suffix is ignored.
 
-    Raises InvalidArgument for anything else, and repeats no password.
+    Raises InvalidArgument for any other text; the message contains no password.
     """
     scheme, separator, rest = url.partition("://")
     engine = scheme.partition("+")[0]
@@ -74,8 +74,8 @@ def parse_address(url: str) -> Address:
 
 
 def find_without_secrets(url: str) -> str | None:
-    """Return an address as a person would type it, without secrets, which libpq can get elsewhere; None
-    for an invalid one."""
+    """Return an address without secrets, which libpq can get elsewhere, in the form that users type; None
+    for an invalid address."""
     try:
         address = parse_address(url)
     except InvalidArgument:
@@ -89,7 +89,7 @@ def find_without_secrets(url: str) -> str | None:
 
 
 def _harmless(url: str) -> str:
-    """Return what may be shown of an invalid address, which can hold a password all the same."""
+    """Return what may be shown of an invalid address, which may still contain a password."""
     if "@" not in url and "=" not in url:
         return url[:80]
     scheme, separator, _ = url.partition("://")
@@ -97,8 +97,8 @@ def _harmless(url: str) -> str:
 
 
 def _split(url: str) -> tuple[str, str, str]:
-    """Return credentials, place and options, split as libpq does: credentials are what precedes the
-    first @, unless a / comes before it."""
+    """Return credentials, place and options, split as libpq does: credentials precede the first @, unless
+    a / comes before it."""
     rest = url.partition("://")[2]
     credentials, at, after = rest.partition("@")
     if not at or "/" in credentials:
@@ -108,7 +108,7 @@ def _split(url: str) -> tuple[str, str, str]:
 
 
 def _chosen(options: str, is_chosen: Callable[[str], bool]) -> str:
-    """Return the options with such names, with the ? before them; nothing if there are none."""
+    """Return the chosen options, after a question mark; empty if there are none."""
     named = ((option, unquote(option.partition("=")[0])) for option in options.split("&") if option)
     chosen = [option for option, name in named if is_chosen(name)]
     return f"?{'&'.join(chosen)}" if chosen else ""
@@ -116,13 +116,13 @@ def _chosen(options: str, is_chosen: Callable[[str], bool]) -> str:
 
 def _postgres_address(url: str) -> PostgresAddress:
     _, place, query = _split(url)
-    # What libpq splits in another way, its error message would name: half a password.
+    # If libpq split it differently, its error message could name half of a password.
     if "@" in place or "@" in query or "#" in place or _BAD_PERCENT.search(url):
         raise InvalidArgument(
             'Invalid database "postgresql://…": in a name or password, write %40 for @, %2F for /, '
             "%3F for ?, %23 for # and %25 for %"
         )
-    if _SURROGATE.search(url):  # how Python decodes a byte of a variable that is not UTF-8
+    if _SURROGATE.search(url):  # Python decodes bytes of variables that are not UTF-8 so
         raise InvalidArgument(
             'Invalid database "postgresql://…": it is not UTF-8. Percent-encode such bytes, as in %FF'
         )

@@ -1,8 +1,8 @@
 """API keys: created, shown once, checked on every request, revoked, rotated.
 
-A key is `enh_live_` and 64 characters: 58 random base62 and a checksum of 6 (docs/accounts.md,
-Keys). With 345 random bits it needs no slow hash: the store has its SHA-256, and looks it up by
-that. The checksum only detects a typo early.
+A key is `enh_live_` and 64 characters: 58 random base62 and a checksum of 6 (docs/accounts.md, Keys).
+With 345 random bits it needs no slow hash: the store keeps its SHA-256, and looks it up by that. The
+checksum only detects typos early.
 """
 
 import hashlib
@@ -39,10 +39,10 @@ MAX_NAME_CHARS = 100
 DEFAULT_GRACE = timedelta(hours=24)
 MAX_GRACE = timedelta(days=7)
 USED_EVERY = timedelta(minutes=1)
-"""Interval at which the last use is written at most."""
+"""The minimum interval between two updates of the last use."""
 
 AHEAD = timedelta(days=1)
-"""A last use further in the future was written by a clock that was wrong, and is overwritten."""
+"""A last use further in the future was written with a wrong clock, and is overwritten."""
 
 
 class KeyHolder(NamedTuple):
@@ -85,7 +85,7 @@ class NewKey:
     id: str
     secret: str = field(repr=False)
     replaced: KeyInfo | None = None
-    """The key that it replaces, as that was before."""
+    """The key that it replaces, before the replacement."""
 
 
 def new_secret() -> str:
@@ -95,7 +95,7 @@ def new_secret() -> str:
 
 
 def checksum(body: str) -> str:
-    """Return the CRC-32 of a key's random part, in 6 characters of base62."""
+    """Return the CRC-32 of a key's random part, as 6 characters of base62."""
     number = zlib.crc32(body.encode("ascii"))
     digits = ""
     for _ in range(CHECKSUM_CHARACTERS):
@@ -148,17 +148,17 @@ class Authenticated(NamedTuple):
 
 
 def authenticate(store: Store, secret: str) -> Authenticated:
-    """Look a key up, as the store has it now (pitfalls R3).
+    """Look a key up in the store, without a cache (pitfalls R3).
 
-    Raises InvalidKey, the same for unknown, revoked and expired.
+    Raises InvalidKey, the same for unknown, revoked and expired keys.
     """
-    with store.read() as connection:  # not through `fetch`: every request comes here
+    with store.read() as connection:  # faster than `fetch`: every request comes here
         rows = HOLDER.run(connection, key_hash=hash_key(secret)).fetchall()
     return _holder(store, rows)
 
 
 async def authenticate_async(store: Store, secret: str) -> Authenticated:
-    """`authenticate` for coroutines."""
+    """Do what `authenticate` does without blocking the event loop."""
     return _holder(store, await store.fetch_async(HOLDER, key_hash=hash_key(secret)))
 
 
@@ -177,7 +177,7 @@ def _holder(store: Store, rows: Sequence[Row]) -> Authenticated:
 
 
 async def mark_used_async(store: Store, holder: KeyHolder) -> None:
-    """Write that the key was used now, unless another process wrote so within the minute."""
+    """Record that the key was used now, unless another process did so within the minute."""
     now_us = store.clock()
     is_recent = api_keys.c.last_used_at.between(later(now_us, -USED_EVERY), later(now_us, AHEAD))
     statement = (
@@ -199,7 +199,7 @@ async def mark_used_async(store: Store, holder: KeyHolder) -> None:
 def create_key(
     store: Store, account: str, *, name: str = "", lifetime: timedelta | None = None
 ) -> NewKey:
-    """Create a key of the account, which has not been shown yet: show it, then `mark_shown`.
+    """Create a key for the account. Show it to its owner, then call `mark_shown`.
 
     `lifetime` None never expires. Raises NotFound for the account and InvalidArgument.
     """
@@ -217,8 +217,8 @@ def create_key(
 def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:
     """Create a key of the same name; the old one is valid for `grace` more, 0 to 7 days.
 
-    Raises NotFound, InvalidArgument for the grace, Conflict for a key that is not valid any more or
-    has a valid successor already.
+    Raises NotFound, InvalidArgument for the grace, Conflict for a key that is no longer valid or already
+    has a valid successor.
     """
     if not timedelta(0) <= grace <= MAX_GRACE:
         raise InvalidArgument("Invalid grace period: use 0 to 7 days")
@@ -307,7 +307,7 @@ SELECT_KEYS = (
 
 
 def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
-    """Return all keys, or an account's, oldest first within their account. Raises NotFound."""
+    """Return all keys, or those of an account, oldest first within each account. Raises NotFound."""
     if account is None:
         return _read_keys(store, SELECT_KEYS)
     owner = get_account(store, account, include_closed=True)
@@ -317,12 +317,12 @@ def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
 def get_key(store: Store, key_id: str) -> KeyInfo:
     """Return the key of this id. Raises NotFound.
 
-    If it was revoked, and came back with an account that was imported, return the valid one.
+    If it was revoked, and is valid in an account that was imported later, return the valid key.
     """
     found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
     if found:
         return min(found, key=lambda key: key.revoked_at is not None)
-    # A key that is given instead of its ID belongs in no log.
+    # A key that is given instead of its ID must not appear in a log.
     shown = mask(key_id) if key_id.startswith(PREFIX) else key_id[:80]
     raise NotFound(f'No key has the ID "{shown}". `resumes keys list` shows the IDs')
 
@@ -347,7 +347,7 @@ def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState
 
 
 def mark_shown(store: Store, key_id: str) -> None:
-    """Write that the key was displayed to its owner, so that it is not replaced.
+    """Record that the key was shown to its owner, so that it is not replaced.
 
     Do nothing for a key that was revoked.
     """
@@ -363,7 +363,7 @@ def revoke_key(store: Store, key_id: str) -> None:
     """Revoke the key, in every process immediately. Revoking twice is not an error. Raises NotFound."""
     owner = _find_owner(store, key_id)
     if owner is None:
-        get_key(store, key_id)  # revoked before, or never there
+        get_key(store, key_id)  # raises NotFound unless it was revoked before
         return
     now = timestamp(store.clock())
 
@@ -383,7 +383,7 @@ def revoke_key(store: Store, key_id: str) -> None:
 
 
 def revoke_unshown_key(store: Store, new: NewKey) -> None:
-    """Revoke a key that nobody has seen. The one that it replaces counts as long as it did before."""
+    """Revoke a key that was not shown to its owner, and restore the expiry of the key it replaces."""
     revoke_key(store, new.id)
     old = new.replaced
     if old is None or (owner := _find_owner(store, old.id)) is None:
@@ -397,6 +397,6 @@ def revoke_unshown_key(store: Store, new: NewKey) -> None:
 
 
 def _find_owner(store: Store, key_id: str) -> str | None:
-    """Return the id of the key's account, by the directory; None if it was revoked or never there."""
+    """Return the id of the key's account from the directory; None if the key is revoked or unknown."""
     rows = store.fetch(select(key_directory.c.account_id).where(key_directory.c.key_id == key_id))
     return rows[0][0] if rows else None

@@ -1,11 +1,11 @@
 """Idempotency-Keys in the store: which resume each created, for 24 hours.
 
 A key's row is written in its resume's transaction (resumes.store.creation). Reading skips rows that
-are too old, whether they are removed yet or not; `prune_async` removes them, outside of anybody's
-request, so that no create pays for it.
+are too old, even if they still exist; `prune_async` removes them, outside of any request, so that no
+create waits for it.
 
-Several machines may use one PostgreSQL server. Its clock decides then: a machine whose own clock is a
-day ahead would remove the keys of the others at once.
+If several machines use one PostgreSQL server, its clock decides: a machine whose own clock is a day
+ahead would immediately remove the keys of the others.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from resumes.store.statements import (
 from resumes.store.store import Store
 
 KEPT = timedelta(hours=24)
-"""How long a repeated key gets the answer of the first."""
+"""How long a request with a repeated key gets the first answer."""
 
 SLICE_KEYS = 200
-"""Rows deleted in one transaction, so that others can write."""
+"""How many rows one transaction deletes, so that others can write."""
 
 _INSTANT = (
     "to_char((now() - interval '{} hours') AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
@@ -42,7 +42,7 @@ _used_at = by_engine(sqlite="{}", postgresql=_INSTANT.format(0))
 _kept_since = by_engine(sqlite="{}", postgresql=_INSTANT.format(_HOURS))
 _SINCE = _kept_since(bindparam("since", type_=BinaryText))
 
-# Replaces a row that is too old to be found.
+# Replaces a row that is too old to count.
 _NEW: dict[str, Any] = {column.name: bindparam(column.name) for column in idempotency.columns} | {
     "created_at": _used_at(bindparam("created_at", type_=BinaryText))
 }
@@ -59,7 +59,7 @@ _OLDEST = Prepared(
         idempotency.c.created_at,
     )
 )
-# Not one that was used again since it was found.
+# Spares a key that was used again since it was found.
 _PRUNE = Prepared(delete(idempotency).where(pk_equals(idempotency), _TOO_OLD))
 
 
@@ -69,9 +69,9 @@ def kept_since(now_us: int) -> str:
 
 
 async def prune_async(store: Store) -> int:
-    """Remove the keys that are too old, and return their number. Others write in between.
+    """Remove the keys that are too old, in more than one transaction, and return their number.
 
-    Nothing is written when there are none. Raises what `Store.write` raises.
+    Writes nothing if there are none. Raises what `Store.write` raises.
     """
     since = kept_since(store.clock())
 

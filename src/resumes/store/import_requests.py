@@ -88,7 +88,7 @@ def _request(row: Sequence[Any]) -> RequestedFile:
 # Making requests
 
 SLICE_REQUESTS = 500
-"""Requests made in one transaction, so that others can write."""
+"""How many requests one transaction makes, so that others can write."""
 
 _FITTING = (pk_equals(imported_files), params_equal(imported_files.c.outcome))
 # Selects nothing for a file that has another outcome by now.

@@ -1,4 +1,4 @@
-"""Running importers, each of which reports every few seconds."""
+"""The running importers, each of which reports every few seconds."""
 
 import json
 from collections.abc import Iterable
@@ -16,8 +16,8 @@ LIVE_S = 60
 """An importer that has not reported for this long has stopped, or cannot write to the store."""
 
 REMEMBERED = timedelta(hours=24)
-"""How long an importer that stopped reporting is listed. One that reported by a clock that was ahead
-by more is not listed either: it would seem to be alive for as long as that."""
+"""How long an importer that stopped reporting is listed. An importer whose clock was ahead by more is
+not listed either, since it would seem to be alive for that long."""
 
 
 class ImporterState(StrEnum):
@@ -25,7 +25,7 @@ class ImporterState(StrEnum):
 
     OK = "ok"
     POLLING = "polling"
-    """The folder sends no notifications of changes, so it is read again and again."""
+    """The folder sends no notifications of changes, so it is read repeatedly."""
     DEGRADED = "degraded"
 
 
@@ -57,7 +57,7 @@ class ImporterReport:
 
 @dataclass(frozen=True, slots=True)
 class SeenImporter:
-    """An importer, and when it reported last."""
+    """An importer, and the time of its last report."""
 
     importer: ImporterReport
     seen_at: str
@@ -72,7 +72,7 @@ class SeenImporter:
 def register(
     store: Store, importer: ImporterReport, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> None:
-    """List the importer as it is now, and remove those not seen for a day."""
+    """Store the importer's report, and remove importers that were not seen for a day."""
     now_us = store.clock()
     values = asdict(importer) | {
         "state": importer.state.value,
@@ -95,7 +95,7 @@ def leave(store: Store, importer_id: str, *, deadline_s: float = WRITE_DEADLINE_
 
 
 def list_importers(store: Store) -> list[SeenImporter]:
-    """Return the importers that were seen within a day, by folder, the last seen first."""
+    """Return the importers that were seen within a day, by folder, the most recent first."""
     now_us = store.clock()
     statement = (
         select(importers)

@@ -110,9 +110,9 @@ STOPPED: Final = "Stop all programs that use the store, make a backup (`resumes 
 
 
 def iter_damage(store: Store) -> Iterator[Flaw]:
-    """Yield what is wrong with the store, except in documents and histories.
+    """Yield the flaws of the store, except in documents and histories.
 
-    On SQLite the file is read from end to end, and nothing more is asked of one that is damaged.
+    On SQLite the whole file is read first; if it is damaged, no further questions are asked.
     """
     found = set()
     for flaw in () if store.is_remote else _iter_sqlite(store):

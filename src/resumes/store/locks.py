@@ -1,7 +1,7 @@
-"""File locks between the processes of one store, and how people know these.
+"""File locks between the processes of one store, and the names of those processes for people.
 
-`flock` belongs to the open file, ends with the process however it ends, and is the sole
-authority: nobody reads a pid to decide who holds a lock. Lock files are never removed.
+`flock` belongs to the open file, ends with the process however it ends, and is the sole authority: no
+pid is read to decide which process holds a lock. Lock files are never removed.
 """
 
 import fcntl
@@ -23,8 +23,8 @@ def retry(
 ) -> R:
     """Return what the action returns, after retries within `timeout_s` seconds; 0 tries once.
 
-    Each retry comes after the next of the delays, the last of which repeats. Raises what the
-    action raises: a retryable error when the time is over, any other immediately.
+    Each retry comes after the next of the delays; the last delay repeats. Raises what the action
+    raises: a retryable error when the time is over, any other immediately.
     """
     ends_at = time.monotonic() + timeout_s
     tries = 0
@@ -39,11 +39,11 @@ def retry(
 
 
 LOCK_DELAYS_S = (0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.002)
-"""Before each retry: usually the lock is free within microseconds, or not for long."""
+"""The delays before each retry: usually the lock is free within microseconds, or not for long."""
 
 
 class FileLock:
-    """A lock on a file, which is created if need be. One thread at a time may use it."""
+    """A lock on a file, which is created if it is missing. One thread at a time may use it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,9 +52,9 @@ class FileLock:
     def acquire(self, *, shared: bool = False, timeout_s: float) -> bool:
         """Return True if the lock was acquired within `timeout_s` seconds; 0 tries once.
 
-        Waits by trying again, never in the kernel: a stopped process may hold it (pitfalls S9).
-        Held shared, it can be acquired exclusively, and the other way round; the change is not
-        atomic, another process may get it in between.
+        It waits by retrying, never in the kernel, since a stopped process may hold the lock (pitfalls
+        S9). A shared lock can be made exclusive, and the other way round; this is not atomic, so another
+        process may get the lock in between.
         """
         operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         try:
@@ -69,11 +69,11 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Release the lock. Without effect if it is not held."""
+        """Release the lock. Do nothing if it is not held."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def touch(self) -> None:
-        """Change the file's times. Raises OSError where its file system does not write any more."""
+        """Change the file's times. Raises OSError if its file system has become read-only."""
         os.utime(self._descriptor)
 
     def close(self) -> None:
@@ -85,10 +85,9 @@ class FileLock:
         return sorted(find_holders(self.path) - {os.getpid()})
 
 
-# Processes of this program, as people know them: by the command that they typed. Those that another one
-# of them has started (workers, the API and the importer of `resumes up`) would only be started again
-# when they are ended, so the one that was typed stands for them. Where the system has no table of
-# processes, numbers are all there is.
+# People know a process of this program by the command that they typed. A process that another one has
+# started (workers, the API and the importer of `resumes up`) would only be started again when it is
+# ended, so the typed command stands for it. Systems without /proc only have numbers.
 
 PROGRAM: Final = "resumes"
 MODULE: Final = ("-m", "cli")
@@ -102,7 +101,7 @@ def find_holders(path: Path, *, proc: Path = PROC) -> set[int]:
         table = (proc / "locks").read_text(encoding="ascii")
     except OSError:
         return set()
-    # A line ends so: kind of lock, ADVISORY, READ or WRITE, pid, device and inode, range.
+    # A line ends with: kind of lock, ADVISORY, READ or WRITE, pid, device and inode, range.
     rows = (line.split() for line in table.splitlines() if "->" not in line)
     return {int(row[4]) for row in rows if len(row) > 5 and row[5] == key}
 
@@ -110,9 +109,9 @@ def find_holders(path: Path, *, proc: Path = PROC) -> set[int]:
 def _lock_key(path: Path) -> str:
     """Return how the lock table names the file: `fd:01:1234`. Raises OSError.
 
-    The device is that of its mount: on btrfs and others, that of `stat` is another one.
+    The device is that of its mount: on btrfs and others it differs from that of `stat`.
     """
-    # O_PATH: whoever may see it may ask. Only Linux has it, and the table.
+    # O_PATH needs no right to read the file. Only Linux has it, and the lock table.
     descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
     try:
         inode = os.fstat(descriptor).st_ino
@@ -130,7 +129,7 @@ def _lock_key(path: Path) -> str:
 
 
 def name_processes(pids: Iterable[int], *, proc: Path = PROC) -> str:
-    """`2329 (resumes up), 6380 (resumes tui)`: whom to ask to end; `unknown` for no ids."""
+    """Return the processes to end: `2329 (resumes up), 6380 (resumes tui)`; `unknown` for no ids."""
     typed = sorted({_find_typed(pid, proc) for pid in pids})
     commands = ((pid, _find_command(pid, proc)) for pid in typed)
     names = (f"{pid} ({command})" if command else str(pid) for pid, command in commands)
@@ -138,7 +137,7 @@ def name_processes(pids: Iterable[int], *, proc: Path = PROC) -> str:
 
 
 def _find_typed(pid: int, proc: Path) -> int:
-    """Return the first one of this program from which the process descends; mostly itself."""
+    """Return the first process of this program from which the process descends; mostly itself."""
     found = pid
     while (parent := _find_parent(found, proc)) and _find_command(parent, proc):
         found = parent
@@ -150,7 +149,7 @@ def _find_parent(pid: int, proc: Path) -> int | None:
         status = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # After the name, which may hold anything but ends with the last parenthesis: state, parent.
+    # State and parent follow the name, which may contain anything and ends at the last parenthesis.
     return int(status.rpartition(")")[2].split()[1])
 
 

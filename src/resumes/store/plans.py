@@ -1,5 +1,5 @@
-"""Plans: how many resumes an account may have, what its keys may do over the API, and which accounts a
-change affects."""
+"""Plans: the number of resumes that an account may have, the API rights of its keys, and the accounts
+that a change of a plan affects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from resumes.store.store import Store
 from resumes.text import counted
 
 MAX_RESUMES = 2**31 - 1
-"""The largest number of resumes that can be a limit: more is none, and no server's column holds it."""
+"""The largest limit of resumes: no column of a server holds more."""
 
 UNLIMITED = "unlimited"
 
@@ -21,12 +21,12 @@ MAX_DIGITS = 18
 
 
 def maximum_text(maximum: int | None) -> str:
-    """Return how many resumes an account may hold, in words that `parse_maximum` takes."""
+    """Return the number of resumes that an account may have, as text that `parse_maximum` accepts."""
     return UNLIMITED if maximum is None else f"{maximum:,}"
 
 
 def parse_maximum(text: str) -> int | None:
-    """Return a number of resumes, typed with or without commas; None for unlimited.
+    """Parse a number of resumes, with or without commas; return None for unlimited.
 
     Raises InvalidArgument.
     """
@@ -40,7 +40,7 @@ def parse_maximum(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class PlanInfo:
-    """A plan. `max_resumes` None is unlimited; `accounts` counts those that are on it."""
+    """A plan. `max_resumes` None is unlimited; `accounts` is the number of accounts on it."""
 
     name: str
     max_resumes: int | None
@@ -49,12 +49,12 @@ class PlanInfo:
 
     @property
     def limits(self) -> tuple[object, ...]:
-        """Return all that can be set, to tell whether somebody has changed it."""
+        """Return all settings of the plan, to detect a change by another process."""
         return self.max_resumes, bool(self.api_listing)
 
     @property
     def allowance(self) -> str:
-        """Return the plan in short: `50 resumes, no API listing`."""
+        """Return a short description: `50 resumes, no API listing`."""
         most = self.max_resumes
         number = f"{UNLIMITED} resumes" if most is None else counted(most, "resume")
         return f"{number}, {'with' if self.api_listing else 'no'} API listing"
@@ -62,10 +62,10 @@ class PlanInfo:
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """What `set_plan_limits` changes. `api_listing` None leaves it, and is False for a new plan.
+    """A change for `set_plan_limits`. `api_listing` None keeps the value; for a new plan it is False.
 
-    `expected` is the plan that the change was decided on, `is_new` says that there was none; without
-    either, it is not compared.
+    `expected` is the plan that the user saw, `is_new` says that there was none; without either, the
+    present plan is not compared.
     """
 
     name: str
@@ -101,9 +101,9 @@ def get_plan(store: Store, name: str) -> PlanInfo:
 def set_plan_limits(store: Store, change: PlanChange) -> None:
     """Create the plan, or change its limits, immediately and for every account on it.
 
-    Deletes nothing: an account that holds more than its plan now allows keeps it, and creates
-    are refused until it fits, except those that are being committed. Raises InvalidArgument for a
-    bad name or number, and Conflict when the plan is not the one that was expected.
+    Deletes nothing: an account that has more resumes than its plan now allows keeps them, and creates
+    are refused until it fits, except those that are being committed. Raises InvalidArgument for a bad
+    name or number, and Conflict when the plan differs from the expected one.
     """
     check_change(change)
     this = plans.c.name == change.name
@@ -136,12 +136,12 @@ def check_change(change: PlanChange) -> None:
 
 
 MAX_NAMED = 10
-"""Accounts that `preview_change` names; the rest it counts."""
+"""The maximum number of accounts that `preview_change` names; others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedAccounts:
-    """Accounts that a change affects: how many, and the fullest ten, each with its resumes."""
+    """The accounts that a change affects: their number, and the fullest ten, each with its resumes."""
 
     count: int
     fullest: Sequence[tuple[str, int]]
@@ -160,20 +160,20 @@ class AffectedAccounts:
 
 @dataclass(frozen=True, slots=True)
 class PlanImpact:
-    """What a change of a plan does to the accounts on it."""
+    """The effects of a change of a plan on its accounts."""
 
     over: AffectedAccounts
-    """Those that hold more than the plan would allow: they keep it, and nothing more can be stored."""
+    """Accounts with more resumes than the plan would allow: they keep them, but cannot store more."""
 
     unlisted: AffectedAccounts
-    """Those whose keys could list and read over the API, and no longer can."""
+    """Accounts whose keys could no longer list and read over the API."""
 
 
 NO_ACCOUNTS = AffectedAccounts(0, [])
 
 
 def preview_change(store: Store, change: PlanChange) -> PlanImpact:
-    """Return which accounts the change would affect now. Changes nothing."""
+    """Return the accounts that the change would affect now. Changes nothing."""
     plan = find_plan(store, change.name)
     if plan is None:
         return PlanImpact(NO_ACCOUNTS, NO_ACCOUNTS)

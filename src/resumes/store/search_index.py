@@ -1,8 +1,8 @@
 """The search index: an entry for each resume, the trigrams that lead to it, and the indexer.
 
-Entries are numbered as ids rise. Trigrams are in an FTS5 table on SQLite, and in an array with a GIN
-index on PostgreSQL, which needs no extension. Whoever searches compares what the index gives with the
-terms again, so the index may give too much, but never too little.
+Entries are numbered in the order of ids. Trigrams are in an FTS5 table on SQLite, and in an array with a
+GIN index on PostgreSQL, which needs no extension. A search compares the index's candidates with the
+terms again, so the index may return too many, but never too few.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ from resumes.text import TRIGRAM_CHARS, WORD_BEGINS, counted, folded
 # Words and their trigrams
 
 MAX_FIELD_CHARS: Final = 500
-"""So much of each field is searched; a title may be 20,000 characters long."""
+"""How many characters of each field are searched; a title may have 20,000."""
 
 SHORT_TERM_CHARS: Final = 8
 """Terms up to this length are looked up by all their trigrams."""
@@ -65,8 +65,8 @@ def searched_words(title: str | None, name: str | None, email: str | None) -> st
 
 
 def trigrams_of_words(words: str) -> set[str]:
-    """Return what the words are found by: three characters in a row of a word, and where a word
-    begins the first one and two, by which shorter terms are looked up."""
+    """Return the trigrams of the words, and the first one and two characters of each word, by which
+    shorter terms are looked up."""
     trigrams = set(_BEGINNINGS.findall(words))
     trigrams.update([beginning[0] for beginning in trigrams])
     for word in words.split(" "):
@@ -75,11 +75,11 @@ def trigrams_of_words(words: str) -> set[str]:
 
 
 def trigrams_of_terms(terms: Iterable[str]) -> set[str]:
-    """Return trigrams that all words have which hold the terms; other words may have them too.
+    """Return trigrams that all words with these terms have; other words may have them too.
 
-    All of a short term: `comple` has but one that `example.com` has not. Of a long one every
-    other and the last: together they have all its characters, which are many, and each trigram
-    costs a walk through all entries that have it.
+    For a short term these are all its trigrams: `comple` has only one that `example.com` lacks. For a
+    long term they are every other trigram and the last: together they cover its characters, and each
+    trigram costs a scan of all entries that have it.
     """
     trigrams = set()
     for term in terms:
@@ -93,8 +93,8 @@ def trigrams_of_terms(terms: Iterable[str]) -> set[str]:
 
 
 def _in_both_orders(sql: str) -> Mapping[bool, str]:
-    """Return the statement by whether the newest come first."""
-    # Texts that stay: a driver that is given a new one each time hashes and compares it.
+    """Return the statement for both orders; the key is whether the newest come first."""
+    # Constant strings: a driver hashes and compares a new string each time.
     return {False: sql.format(order="ASC"), True: sql.format(order="DESC")}
 
 
@@ -104,14 +104,14 @@ def _in_both_orders(sql: str) -> Mapping[bool, str]:
 # people type reaches FTS5's query language, and its tokenizer has nothing to decide.
 
 NUMBER_SHIFT: Final = 40
-"""Bits for the entries of an account; those above tell some eight million accounts apart."""
+"""The number of bits for an account's entries; the bits above are for some eight million accounts."""
 
 ADD_SQLITE: Final = "INSERT INTO search_trigrams (rowid, trigrams) VALUES (?, ?)"
-# The table stores no text: to delete a row, it has to be given what was put in.
+# The table stores no text, so deleting a row needs the text that was inserted.
 REMOVE_SQLITE: Final = (
     "INSERT INTO search_trigrams (search_trigrams, rowid, trigrams) VALUES ('delete', ?, ?)"
 )
-# CROSS JOIN: in this order, so that rows come as they are asked for and nothing is sorted.
+# CROSS JOIN fixes the order of the tables, so that rows are produced lazily and need no sort.
 CANDIDATES_SQLITE: Final = _in_both_orders(
     "SELECT e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
     " FROM search_trigrams"
@@ -122,11 +122,11 @@ CANDIDATES_SQLITE: Final = _in_both_orders(
     " ORDER BY search_trigrams.rowid {order}"
 )
 
-# Trigrams on PostgreSQL. Each is hashed together with the account's number to 64 bits, so that what
-# accounts have in common is not common in the index. Two trigrams may have the same hash.
+# Trigrams on PostgreSQL. Each is hashed together with the account's number to 64 bits, so that trigrams
+# that many accounts have are not common in the index. Two trigrams may have the same hash.
 
 CANDIDATE_ROWS: Final = 500
-"""Entries that one statement gives: the reader may not need more."""
+"""How many entries one statement returns, since the reader may not need more."""
 
 ADD_POSTGRESQL: Final = (
     "INSERT INTO search_trigrams (account_id, seq, trigrams) VALUES (%s, %s, %s)"
@@ -172,7 +172,7 @@ PROGRESS = Prepared(
     ).where(pk_equals(search_progress))
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
-# Without effect where somebody else has taken the number.
+# Has no effect if another process has taken the number.
 ADD_PROGRESS = Prepared(upsert(search_progress).on_conflict_do_nothing(index_elements=["number"]))
 MOVE_PROGRESS = Prepared(
     update(search_progress)
@@ -205,7 +205,7 @@ SEQ_BEFORE = Prepared(
 EMAIL: Final = looked_up(
     document_email(documents.c.document), documents, resumes.c.account_id, resumes.c.id
 )
-"""Of a resume, for statements that select from `resumes`."""
+"""The email address of a resume, for statements that select from `resumes`."""
 
 
 def find_candidates(
@@ -220,8 +220,8 @@ def find_candidates(
     hold the terms: an iterator in the order of ids, which the caller closes. With the newest first
     it is those before `cursor`, in the reverse order.
 
-    A row is the resume's words and then the columns of a list's entry. The id is empty if nothing of
-    the account is indexed yet.
+    A row has the resume's words and then the columns of an `Entry`. The id is empty if no resume of the
+    account is indexed yet.
     """
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()
     indexed = "" if progress is None else _last_id(progress[2])
@@ -256,21 +256,21 @@ def find_candidates(
 
 
 def remove(connection: Connection, account_id: str, resume_id: str) -> None:
-    """Take the resume out of the index; part of the transaction that deletes it."""
+    """Remove the resume from the index, in the transaction that deletes it."""
     _remove(connection, account_id, ENTRY.run(connection, account_id=account_id, id=resume_id))
 
 
 def remove_oldest(connection: Connection, account_id: str, count: int) -> None:
-    """Remove this many of the account's entries, oldest first; part of deleting the account."""
+    """Remove this many of the account's entries, oldest first, when the account is deleted."""
     _remove(
         connection, account_id, OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
     )
 
 
 def remove_strays(connection: Connection, account_id: str) -> None:
-    """Remove trigrams of the account that have no entry; part of deleting it.
+    """Remove trigrams of the account that have no entry, when the account is deleted.
 
-    Only an edit by hand leaves some. Those in SQLite's table are found by nobody, and stay.
+    Only an edit by hand leaves some. In SQLite's table they stay, as no search finds them.
     """
     if connection.dialect.name == "postgresql":
         run_many(connection, REMOVE_ALL_POSTGRESQL, [[account_id]])
@@ -298,15 +298,15 @@ def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, 
 
 
 class _Slice(NamedTuple):
-    """All resumes of an account between two positions, which are to be indexed next."""
+    """All resumes of an account between two positions, to be indexed next."""
 
     account_id: str
     after_us: int
     up_to_us: int
     words: Sequence[tuple[str, str]]
-    """The id and the words of each; a damaged one has no words."""
+    """The id and the words of each resume; a damaged resume has no words."""
     damaged: int
-    """How many are damaged."""
+    """The number of damaged resumes."""
 
 
 def _add_slice(some: _Slice, connection: Connection) -> float | None:
@@ -352,18 +352,18 @@ def _last_id(position_us: int) -> str:
 logger = logging.getLogger("resumes.store")
 
 INTERVAL_S: Final = 0.5
-"""How often the indexer looks whether somebody has written."""
+"""How often the indexer checks for new resumes."""
 
 SLICE_RESUMES: Final = 200
-"""Resumes that are indexed in one transaction, of however many accounts."""
+"""How many resumes, of one or more accounts, one transaction indexes."""
 
 SLICE_ACCOUNTS: Final = 50
 
 IDLE_SHARE: Final = 0.5
-"""The part of the time that indexing takes while much is to be indexed,"""
+"""The share of the time that indexing takes while there is much to index."""
 
 BUSY_SHARE: Final = 0.04
-"""and while resumes arrive faster than they are indexed, or the process has requests to answer."""
+"""The share while resumes arrive faster than they are indexed, or the process has requests to answer."""
 
 YIELD_S: Final = 2.0
 """The pause after another indexer was faster."""
@@ -420,7 +420,7 @@ def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_
             store,
             account_id,
             after=_last_id(indexed_us),
-            # What comes later is read another time: its ids may still be between these.
+            # Resumes that are created later are read later; their ids may be between these.
             last=_last_id(newest_us),
             rows=room,
         )
@@ -434,11 +434,11 @@ def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_
 
 
 def _read_words(store: Store, account_id: str, **page: Any) -> tuple[list[tuple[str, str]], int]:
-    """Return the id and the words of each resume of the page, and how many are damaged."""
+    """Return the id and the words of each resume on the page, and the number of damaged resumes."""
     try:
         rows = store.fetch(NEXT, account_id=account_id, **page)
         return [(resume_id, searched_words(*fields)) for resume_id, *fields in rows], 0
-    except (ResumesError, TypeError):  # a damaged one is in the way of the others, perhaps
+    except (ResumesError, TypeError):  # perhaps because of one damaged resume
         ids = store.fetch(NEXT_IDS, account_id=account_id, **page)
     found = {resume_id: _find_words(store, account_id, resume_id) for (resume_id,) in ids}
     damaged = sum(words is None for words in found.values())
@@ -446,7 +446,7 @@ def _read_words(store: Store, account_id: str, **page: Any) -> tuple[list[tuple[
 
 
 def _find_words(store: Store, account_id: str, resume_id: str) -> str | None:
-    """Return the words of one resume; None if it is damaged, and none if it is gone."""
+    """Return the words of one resume; None if it is damaged, empty if it is gone."""
     with contextlib.suppress(StoreIncompatible, TypeError):
         for title, name, document in store.fetch(ONE, account_id=account_id, id=resume_id):
             email = None if document is None else load_stored(document)["header"].get("email")
@@ -480,7 +480,7 @@ class Indexer:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="search-indexer", daemon=True)
         self._idle_version: int | None = None
-        """Of the store when all was indexed."""
+        """The store's `read_version` when everything was indexed."""
         self._newest_us = 0
 
     def __enter__(self) -> Self:

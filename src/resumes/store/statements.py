@@ -1,8 +1,8 @@
-"""Statements defined from the tables, run through the driver where speed counts.
+"""Statements defined with SQLAlchemy's tables, run directly through the driver for speed.
 
-SQLAlchemy compiles each statement once for a dialect. Running it then costs what the driver costs,
-without SQLAlchemy's results and types: values go in and come out as the driver has them. So this is
-for statements over text, integers and bytes.
+SQLAlchemy compiles each statement once for a dialect. Running it then costs only what the driver
+costs, without SQLAlchemy's results and types: values are the driver's. So this is for statements
+with text, integers and bytes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from resumes.store.schema import BinaryText
 
 upsert = sqlite.insert
-"""Inserts with ON CONFLICT. It is the same on PostgreSQL, whose dialect writes this one, too."""
+"""Inserts with ON CONFLICT. PostgreSQL's dialect compiles this construct too."""
 
 
 class Prepared:
@@ -52,13 +52,13 @@ class Prepared:
         name = dialect.name
         if name not in self._compiled:
             compiled: Any = self._statement.compile(dialect=dialect)
-            # Values that are part of the statement, such as an offset that a dialect adds.
+            # Constant values of the statement, such as an offset that a dialect adds.
             constants = {key: value for key, value in compiled.params.items() if value is not None}
             self._compiled[name] = (str(compiled), tuple(compiled.positiontup), constants)
         return self._compiled[name]
 
     def run(self, connection: Connection, /, **values: Any) -> Any:
-        """Run the statement; return what its rows are fetched from."""
+        """Run the statement; return the cursor to fetch its rows from."""
         raw = driver(connection)
         run = raw.execute if connection.dialect.name == "sqlite" else raw.run
         return run(*self.bound(connection.dialect, values))
@@ -66,7 +66,7 @@ class Prepared:
     def run_each(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> list[Any]:
         """Run the statement for each row of values; return what `run` returns for each.
 
-        A server gets all of them in one message.
+        All are sent to a server in one message.
         """
         if connection.dialect.name == "sqlite":
             return [self.run(connection, **row) for row in rows]
@@ -78,7 +78,7 @@ class Prepared:
     ) -> None:
         """Run the statement, on a server together with the next one whose result is needed.
 
-        `check` is called with the number of rows that it changed; what it raises is raised then.
+        `check` is called with the number of changed rows; its exception is raised then.
         """
         if connection.dialect.name == "sqlite":
             check(self.run(connection, **values).rowcount)
@@ -93,13 +93,13 @@ class Prepared:
         run_many(connection, sql, [[row[name] for name in names] for row in rows])
 
     def run_rows(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """`run_many` of an insert, with rows in the order of its columns, which is the table's: a tuple
-        costs less than a mapping."""
+        """Run an insert as `run_many` does, with rows as tuples in the order of the table's columns, which
+        cost less than mappings."""
         run_many(connection, self._for(connection.dialect)[0], rows)
 
 
 def run_many(connection: Connection, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a statement in the engine's own SQL for each row of values, as `Prepared.run_many`."""
+    """Run a statement in the engine's own SQL for each row of values, as `Prepared.run_many` does."""
     if connection.dialect.name != "sqlite":
         driver(connection).run_later(sql, rows)
     elif len(rows) == 1:
@@ -111,7 +111,7 @@ def run_many(connection: Connection, sql: str, rows: Sequence[Sequence[Any]]) ->
 def limit_param(name: str) -> ColumnElement[int]:
     """Return the parameter of this name as the LIMIT of a statement.
 
-    As a sum: SQLite prepares a statement again whenever the value of a bare LIMIT is bound.
+    It is a sum, since SQLite prepares a statement again whenever a bare LIMIT parameter is bound.
     """
     limit: ColumnElement[int] = bindparam(name, type_=Integer) + 0
     return limit
@@ -123,7 +123,7 @@ def params_equal(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def pk_equals(table: Table, *key: Any) -> ColumnElement[bool]:
-    """Return the condition for the row of a primary key; without one, the parameters are the key."""
+    """Return the condition for the row with this primary key; without `key`, parameters are the key."""
     if not key:
         return params_equal(*table.primary_key)
     return and_(*(column == part for column, part in zip(table.primary_key, key, strict=True)))
@@ -135,10 +135,10 @@ def looked_up(
     account_id: ColumnElement[str],
     row_id: ColumnElement[str],
 ) -> ColumnElement[Any]:
-    """Return the column of the table's row with this key, and NULL without one: a join of one row.
+    """Return the column of the table's row with this key, or NULL if there is none: a join of one row.
 
-    PostgreSQL may walk all of an account for each row of a real join, since it takes an account
-    that its statistics lack for one row (pitfalls S24). A subquery is a lookup by the whole key.
+    For each row of a real join PostgreSQL may scan a whole account, since it assumes one row for an
+    account that its statistics lack (pitfalls S24). A subquery is a lookup by the whole key.
     """
     is_same = (table.c.account_id == account_id) & (table.c.id == row_id)
     return select(column).where(is_same).scalar_subquery()
@@ -149,8 +149,8 @@ def replacing(
 ) -> Prepared:
     """Return a statement that inserts a row, or replaces the one with the same primary key.
 
-    Columns that are not among `names` become NULL; None: all columns are given. One that `keeps` names
-    keeps its value where the new one is NULL.
+    Columns that are not in `names` become NULL; None means all columns. A column in `keeps` keeps its
+    value if the new one is NULL.
     """
     given = [column.name for column in table.columns] if names is None else names
     values: dict[str, Any] = {name: bindparam(name) for name in given}
@@ -160,7 +160,7 @@ def replacing(
 def replace_on_conflict(
     statement: sqlite.Insert, table: Table, keeps: Collection[str] = ()
 ) -> Executable:
-    """Return the insert such that it replaces a row with the same primary key, as in `replacing`."""
+    """Return the insert with a clause that replaces a row with the same primary key, as `replacing`."""
     keys = [column.name for column in table.primary_key]
     new = statement.excluded
     replaced = {
@@ -172,8 +172,8 @@ def replace_on_conflict(
 
 
 def by_engine(**templates: str) -> type[FunctionElement[str]]:
-    """Return a function that each engine writes in its own way, with its arguments for the braces, if
-    there are any."""
+    """Return an SQL function that each engine compiles from its template, whose braces stand for the
+    arguments."""
 
     class Function(FunctionElement[str]):
         type = BinaryText()
@@ -185,7 +185,7 @@ def by_engine(**templates: str) -> type[FunctionElement[str]]:
         def write(
             element: Any, compiler: SQLCompiler, template: str = template, **options: Any
         ) -> str:
-            if "{}" not in template:  # a parameter that is not written is not asked for either
+            if "{}" not in template:  # unused arguments must not become parameters
                 return template
             return template.format(compiler.process(element.clauses, **options))
 
@@ -198,16 +198,16 @@ rows_as_json = by_engine(
     sqlite="json_group_array(json_array({}))",
     postgresql="COALESCE(json_agg(json_build_array({})), '[]')::text",
 )
-"""All rows as one JSON text, an array of arrays: cheaper than a Python object for each value."""
+"""All rows as one JSON text, an array of arrays, which is cheaper than a Python object per value."""
 
 document_email = by_engine(
     sqlite="json_extract({}, '$.header.email')", postgresql="({}::json #>> '{{header,email}}')"
 )
-"""The email address of a document; None where it has none."""
+"""The email address of a document; NULL if it has none."""
 
 
 def text_of(name: str) -> ColumnElement[str]:
-    """Return a parameter of UTF-8 bytes as text, so that no string has to be made for the driver."""
+    """Return a parameter of UTF-8 bytes as text, so that the caller need not decode them."""
     return _text(bindparam(name, type_=LargeBinary))
 
 
@@ -217,17 +217,17 @@ def driver(connection: Connection) -> Any:
 
 
 def blob(content: bytes) -> bytearray:
-    """Return the bytes as drivers take them fastest: pysqlite looks for an adapter of each `bytes`."""
+    """Return the bytes as a bytearray, which is faster: pysqlite looks up an adapter for `bytes`."""
     return bytearray(content)
 
 
 def first_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
-    """Return the statement for the first of its rows, at most as many as the parameter `rows` says."""
+    """Return the statement limited to the first rows, as many as its parameter `rows`."""
     return statement.order_by(*keys).limit(limit_param("rows"))
 
 
 def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
-    """Return the statement for at most `rows` rows after a key, whose parts are parameters named
-    after the columns: `after_claim_id`, `after_item`."""
+    """Return the statement limited to `rows` rows after a key, whose parts are parameters with the names
+    of the columns: `after_claim_id`, `after_item`."""
     after = (bindparam(f"after_{key.name}", type_=key.type) for key in keys)
     return first_page(statement.where(tuple_(*keys) > tuple_(*after)), *keys)

@@ -1,10 +1,10 @@
-"""A store, whichever engine is below it: how it is read, written, measured and closed.
+"""A store of any engine: how it is read, written, measured and closed.
 
-A store that is being moved, or has been, records where to, and refuses writes: what is written to it
-after it was copied stays behind (pitfalls S13). So a copy closes its source by a fact in `store_facts`,
-and every write looks there inside its transaction: on SQLite, where writers exclude one another, first
-of all; on PostgreSQL last, because whoever wrote before the store was closed holds a lock by then, and
-the copy waits for those.
+A store that is being moved, or was moved, records the target and refuses writes, which would be lost
+after it was copied (pitfalls S13). So a copy closes its source by a fact in `store_facts`, and every
+write checks that inside its transaction: on SQLite, where writers exclude one another, at the
+beginning; on PostgreSQL at the end, because a transaction that wrote before the store was closed holds
+a lock by then, for which the copy waits.
 """
 
 import asyncio
@@ -37,19 +37,19 @@ Row = tuple[Any, ...]
 R = TypeVar("R")
 
 WRITE_DEADLINE_S = 10.0
-"""How long a write waits for its turn when nobody says otherwise."""
+"""How long a write waits for its turn by default."""
 
 
 class Size(NamedTuple):
-    """The bytes of a store's data, and of a log that is still to be copied into it; None where the
-    server manages its log."""
+    """The bytes of a store's data, and of the log that is still to be copied into it; None if the server
+    manages its log."""
 
     data_bytes: int
     log_bytes: int | None
 
 
 class PerLoop(Generic[R]):
-    """One object for each running event loop, made when it is first asked for."""
+    """One object for each running event loop, created on first use."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class PerLoop(Generic[R]):
         self._objects: dict[asyncio.AbstractEventLoop, R] = {}
 
     def get(self) -> R:
-        """Return the running loop's object. One whose loop is closed is discarded when the next loop
-        first asks."""
+        """Return the running loop's object. The objects of closed loops are discarded when the next loop
+        first calls this."""
         loop = asyncio.get_running_loop()
         found = self._objects.get(loop)
         if found is None:
@@ -85,10 +85,10 @@ class Store(ABC):
     """The store's file; None on a server."""
 
     is_remote = False
-    """True if a read may wait for a network: an event loop has to use `fetch_async` or a thread."""
+    """True if a read may wait for a network, so that an event loop must use `fetch_async` or a thread."""
 
     engine_info: Mapping[str, str]
-    """What metrics say about the engine: labels with values."""
+    """The labels of the engine's metric, with their values."""
 
     def __init__(self, write_queue: WriteQueue, *, url: str, label: str, clock: Clock) -> None:
         self.write_queue = write_queue
@@ -100,11 +100,11 @@ class Store(ABC):
         self._loop_writers = PerLoop(partial(LoopWriter, write_queue))
         self._is_closed = False
         self.threads: list[threading.Thread] = [*write_queue.threads]
-        """What the store depends on for as long as it is open."""
+        """The threads that must run for as long as the store is open."""
 
     def check_threads(self) -> None:
-        """Raise StoreUnavailable if a thread that the store depends on has ended; only another process
-        can do its work then, so a service calls this again and again and ends."""
+        """Raise StoreUnavailable if a thread that the store depends on has ended. A service calls this
+        repeatedly, and ends then, since only a new process can do the thread's work."""
         for thread in self.threads:
             if not (self._is_closed or thread.is_alive()):
                 raise StoreUnavailable(f"{THREAD_ENDED} ({thread.name})")
@@ -113,10 +113,9 @@ class Store(ABC):
     def read(self) -> AbstractContextManager[Connection]:
         """Return a block with this thread's connection for reading; SQLite's cannot write.
 
-        Each statement sees what was committed when it started; no transaction outlives it, so
-        readers never hold anything back. In the block, errors of the driver become
-        StoreUnavailable, or StoreIncompatible for a damaged file, and text that is not UTF-8
-        becomes InvalidArgument.
+        Each statement sees what was committed when it started; no transaction outlives it, so readers
+        never block checkpoints. In the block, errors of the driver become StoreUnavailable, or
+        StoreIncompatible for a damaged file, and text that is not UTF-8 becomes InvalidArgument.
         """
 
     def fetch(self, statement: Prepared | Executable, /, **values: Any) -> Sequence[Any]:
@@ -130,9 +129,9 @@ class Store(ABC):
     def iter_pages(
         self, statement: Select[Any], *keys: ColumnElement[Any], rows: int, **values: Any
     ) -> Iterator[Sequence[Any]]:
-        """Yield a statement's rows in the order of these of its columns, `rows` at once, and no empty page.
+        """Yield a statement's rows in the order of these columns, in non-empty pages of `rows` rows.
 
-        Each page is a statement of its own. Raises what `read` raises.
+        Each page is a separate statement. Raises what `read` raises.
         """
         page = first_page(statement, *keys)
         while found := self.fetch(page, rows=rows, **values):
@@ -147,14 +146,14 @@ class Store(ABC):
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
         """Return a statement's rows without blocking the event loop.
 
-        Coroutines that ask the same at the same time share the rows: do not change them. A server
-        that is away is asked again for some seconds. Raises what `read` raises.
+        Coroutines that run the same statement at the same time share the rows: do not change them. If the
+        server is unreachable, this retries for some seconds. Raises what `read` raises.
         """
 
     def read_version(self) -> int | None:
-        """Return a number that differs once a connection other than this thread's has committed.
+        """Return a number that changes when a connection other than this thread's has committed.
 
-        Compare it only with numbers that the same thread was given. None: the engine has none.
+        Compare it only with earlier numbers of the same thread. None if the engine has no such number.
         """
         return None
 
@@ -170,15 +169,15 @@ class Store(ABC):
         deadline_s: float = WRITE_DEADLINE_S,
         ignores_closed: bool = False,
     ) -> R:
-        """Run the change in a transaction and return its result, committed. Blocks this thread.
+        """Run the change in a transaction, commit it, and return its result. Blocks this thread.
 
-        The change shares its transaction with others, in a savepoint of its own: a ResumesError that
-        it raises undoes what it wrote, and is raised here. It may be run more than once; only what
-        the last run wrote is committed. `account_id` is the account that it concerns, whose row is
-        locked first. `ignores_closed` lets it write to a store that is being moved.
+        The change shares its transaction with others, in its own savepoint: a ResumesError that it
+        raises undoes what it wrote, and is raised here. It may be run more than once; only what the last
+        run wrote is committed. `account_id` is the account that it concerns, whose row is locked first.
+        `ignores_closed` lets it write to a store that is being moved.
 
-        Raises also StoreUnavailable when nothing was done within `deadline_s`, and OutcomeUnknown
-        when a commit neither succeeded nor failed for certain.
+        Also raises StoreUnavailable if nothing was done within `deadline_s`, and OutcomeUnknown if it is
+        not certain whether a commit succeeded.
         """
         (outcome,) = self.commit([as_write(change, account_id, deadline_s, ignores_closed)])
         if isinstance(outcome, BaseException):
@@ -195,7 +194,7 @@ class Store(ABC):
     ) -> R:
         """Do what `write` does without blocking the event loop.
 
-        If the coroutine is cancelled while it waits, a write that nobody has begun is withdrawn.
+        If the coroutine is cancelled while it waits, the write is withdrawn unless it has begun.
         """
         result: R = await self.commit_async(as_write(change, account_id, deadline_s))
         return result
@@ -203,7 +202,7 @@ class Store(ABC):
     def commit(self, writes: Sequence[Write]) -> list[Any]:
         """Commit the writes, and return the result of each, or the error that `write` would raise.
 
-        They wait together, and share transactions as far as the engine allows. Blocks this thread.
+        They are queued together, and share transactions as far as the engine allows. Blocks this thread.
         """
         return self.write_queue.write_all(writes)
 
@@ -219,11 +218,11 @@ class Store(ABC):
         self.fetch(select(literal(1)).select_from(plans).limit(1))
 
     async def ping_write(self, *, deadline_s: float) -> None:
-        """Change a fact that nobody reads, through the queue and to the disk. Raises what `write`
+        """Change an unused fact, through the queue and to the disk, to test writing. Raises what `write`
         raises."""
 
         def change(connection: Connection) -> None:
-            # A new value each time: SQLite does not write one that is there already.
+            # A new value each time, since SQLite does not write an unchanged one.
             value = f"{self.clock()} {time.monotonic_ns()}"
             facts = update(store_facts).where(store_facts.c.name == "probe")
             connection.execute(facts.values(value=value))
@@ -239,7 +238,7 @@ class Store(ABC):
 
     @abstractmethod
     def _disconnect(self) -> None:
-        """Close all connections; nobody writes any more."""
+        """Close all connections, after the last write."""
 
     def __enter__(self) -> "Store":
         return self
@@ -263,7 +262,7 @@ LOCK_ACCOUNT = Prepared(
 def lock_account(connection: Connection, account_id: str) -> int | None:
     """Lock the account's row for this transaction, as every write to the account does first.
 
-    Return its number of resumes; None if there is no such account.
+    Return its number of resumes; None if the account does not exist.
     """
     row = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
     return None if row is None else int(row[0])
@@ -292,7 +291,7 @@ def _change_account(account_id: str, change: Change, connection: Connection) -> 
 # Closed for writes
 
 WRITERS_TIMEOUT_S: Final = 30.0
-"""How long a copy waits for those who began to write before the store was closed."""
+"""How long a copy waits for transactions that began to write before the store was closed."""
 
 RETRY_DELAYS_S: Final = (0.1,)
 
@@ -304,14 +303,14 @@ MOVING_TO: Final = (
     .scalar_subquery()
     .label("moving_to")
 )
-"""Where the store is being moved to, or was; None if it takes writes."""
+"""The target that the store is being or was moved to; NULL if it takes writes."""
 
 
 class Facts(NamedTuple):
     """A store's facts about itself; missing ones are empty.
 
-    `moving_to`: where it is being copied, or was; `copy_id`: random, which copy closed it;
-    `store_id`: by which watched folders know their store (docs/decisions/0013).
+    `moving_to`: the target that it is being or was copied to; `copy_id`: random, the copy that closed it;
+    `store_id`: the id by which watched folders know their store (docs/decisions/0013).
     """
 
     moving_to: str
@@ -332,8 +331,8 @@ def set_facts(connection: Connection, **facts: str) -> None:
 
 
 def refuse_if_closed(moving_to: str | None, batch: Sequence[Write]) -> None:
-    """Raise StoreUnavailable if the store is closed; `moving_to` is what the transaction of these
-    writes found."""
+    """Raise StoreUnavailable if the store is closed; `moving_to` is the fact that the transaction of
+    these writes has read."""
     if moving_to is not None and not all(write.ignores_closed for write in batch):
         raise StoreUnavailable(
             f"The store is being moved to {moving_to}, or has been moved; nothing was done. Use that one, "
@@ -344,8 +343,8 @@ def refuse_if_closed(moving_to: str | None, batch: Sequence[Write]) -> None:
 def close_store(store: Store, target: str, copy_id: str) -> None:
     """Refuse all writes from now on, and wait for those that have begun.
 
-    A store that an earlier copy to the same target closed belongs to this copy then. Raises Conflict
-    for one that is being moved elsewhere, and StoreUnavailable when somebody continues writing.
+    This copy takes over a store that an earlier copy to the same target closed. Raises Conflict for a
+    store that is being moved elsewhere, and StoreUnavailable when another process continues writing.
     """
 
     def close(connection: Connection) -> None:
@@ -358,8 +357,8 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
         set_facts(connection, moving_to=target, copy_id=copy_id)
 
     def wait_for_writers(connection: Connection) -> None:
-        # Whoever wrote to a table before the store was closed holds a lock on it until the end; whoever
-        # begins to write after this lock sees that it is closed. On SQLite closing has waited for all.
+        # A transaction that wrote before the store was closed holds a lock on its tables until its end;
+        # one that writes after this lock sees that it is closed. On SQLite closing waited for all.
         if connection.dialect.name == "postgresql":
             names = ", ".join(table.name for table in metadata.sorted_tables)
             connection.execute(text(f"LOCK TABLE {names} IN SHARE MODE"))
@@ -374,7 +373,7 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
 
 
 def check_closed(store: Store, copy_id: str) -> None:
-    """Raise Conflict unless the store has been closed ever since this copy closed it."""
+    """Raise Conflict if the store was reopened since this copy closed it."""
     with store.read() as connection:
         if read_facts(connection).copy_id != copy_id:
             raise Conflict(
@@ -383,9 +382,9 @@ def check_closed(store: Store, copy_id: str) -> None:
 
 
 def reopen_store(store: Store, copy_id: str | None = None) -> str | None:
-    """Let the store take writes again; with `copy_id`, only if that copy closed it.
+    """Accept writes again; with `copy_id`, only if that copy closed the store.
 
-    Return where it was being moved to, or None if nothing was done.
+    Return the target that it was being moved to; None if it was not closed.
     """
 
     def change(connection: Connection) -> str | None:

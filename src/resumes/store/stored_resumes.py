@@ -1,9 +1,9 @@
 """The resumes of an account: list them, get one, delete one.
 
 A page of a list begins after an id and is one range of the primary key: no offset, no count. Any id
-that a client has seen is a valid cursor, also that of a deleted resume: it is a position, and reveals
-nothing (pitfalls R1). Ids rise in commit order, so a client that continues after the last id it saw
-misses nothing and sees nothing twice.
+that a client has seen is a valid cursor, even that of a deleted resume: it is only a position, and
+reveals nothing (pitfalls R1). Ids rise in commit order, so a client that continues after the last id
+it saw misses no resume and sees none twice.
 """
 
 import heapq
@@ -35,14 +35,14 @@ class Sort(StrEnum):
     OLDEST = "oldest"
     NEWEST = "newest"
     NAME = "name"
-    """By the person's name, as it is written."""
+    """By the person's whole name."""
 
     FAMILY_NAME = "family-name"
     """By `text.family_name_order`."""
 
 
 class Page(NamedTuple):
-    """Resumes, in the order that was asked for, and the cursor of the next page; None when nothing follows.
+    """Resumes in the requested order, and the cursor of the next page; None on the last page.
 
     A row has the fields of an `Entry`.
     """
@@ -52,7 +52,7 @@ class Page(NamedTuple):
 
     @property
     def entries(self) -> list[Entry]:
-        """The resumes, with names for their fields."""
+        """Return the resumes as entries."""
         return [Entry._make(row) for row in self.rows]
 
     def as_json(self, *, limit: int) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Page(NamedTuple):
 
 
 class StoredResume(NamedTuple):
-    """A list entry and the document as it is stored."""
+    """A list entry and the stored document."""
 
     entry: Entry
     document: str
@@ -105,7 +105,7 @@ ONE = Prepared(
 
 
 def check_cursor(cursor: str) -> str:
-    """Return the cursor if it has the form of an id or is empty, which is before the first resume.
+    """Return the cursor if it has the form of an id, or is empty for the beginning of the list.
 
     Raises InvalidArgument.
     """
@@ -130,7 +130,7 @@ def list_page(
 async def list_page_async(
     store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page:
-    """`list_page` for coroutines."""
+    """Do what `list_page` does without blocking the event loop."""
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
     found = await store.fetch_async(PAGE, account_id=account_id, after=after, rows=limit + 1)
@@ -147,9 +147,9 @@ def list_sorted(
 ) -> Page:
     """Return the resumes after that of the cursor, in this order, at most `limit`.
 
-    By name, those without one are first, and case and accents do not matter; this reads all of the
-    account's names. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor and, by
-    name, for that of a resume that does not exist.
+    By name, resumes without a name come first, and case and accents do not matter; this reads all of
+    the account's names. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor
+    and, by name, for that of a resume that does not exist.
     """
     if sort is Sort.OLDEST:
         return list_page(store, account_id, cursor=cursor, limit=limit)
@@ -163,7 +163,7 @@ def list_sorted(
         else:
             ids = _ids_by_name(connection, account_id, sort, after=after, limit=limit + 1)
             found = {row.id: row for row in connection.execute(page.where(resumes.c.id.in_(ids)))}
-            # One may have been deleted since.
+            # A resume may have been deleted since.
             rows = [found[resume_id] for resume_id in ids[:limit] if resume_id in found]
             return Page(rows, ids[limit - 1] if len(ids) > limit else None)
     return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
@@ -174,7 +174,7 @@ def _ids_by_name(
 ) -> list[str]:
     """Return the IDs of the resumes by name, after that with the ID `after`, at most `limit`.
 
-    Ordered here, since the engines have no collation in common that knows accents.
+    They are sorted here, since the engines have no common collation that ignores accents.
     """
     order_of: Callable[[str], Any] = family_name_order if sort is Sort.FAMILY_NAME else name_order
     names = select(resumes.c.name, resumes.c.id).where(resumes.c.account_id == account_id)
@@ -190,7 +190,7 @@ def _ids_by_name(
 
 
 def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:
-    """Return the resume as a list has it, with or without a document. Raises as `get_resume`."""
+    """Return the resume's list entry, even if its document is missing. Raises as `get_resume`."""
     _check_id(resume_id)
     rows = store.fetch(ONE_ENTRY, account_id=account_id, id=resume_id)
     if not rows:
@@ -205,7 +205,7 @@ def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
 
 
 async def get_resume_async(store: Store, account_id: str, resume_id: str) -> StoredResume:
-    """`get_resume` for coroutines."""
+    """Do what `get_resume` does without blocking the event loop."""
     _check_id(resume_id)
     return _stored(await store.fetch_async(ONE, account_id=account_id, id=resume_id))
 
@@ -218,13 +218,13 @@ def _stored(rows: Sequence[Row]) -> StoredResume:
 
 
 def _check_id(resume_id: str) -> None:
-    """Raise NotFound for what can be no resume's id; engines differ in what they do with it."""
+    """Raise NotFound for an impossible resume id, which the engines would treat differently."""
     if not RESUME_ID.fullmatch(resume_id):
         raise NotFound("Resume not found")
 
 
 def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
-    """Delete the resume; its place in the quota and its content for the importer are free then.
+    """Delete the resume; this frees its place in the quota, and its content can be imported again.
 
     Raises NotFound, also for another account's id.
     """
@@ -233,7 +233,7 @@ def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
 
 
 async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> None:
-    """`delete_resume` for coroutines."""
+    """Do what `delete_resume` does without blocking the event loop."""
     _check_id(resume_id)
     await store.write_async(partial(_delete, account_id, resume_id), account_id=account_id)
 

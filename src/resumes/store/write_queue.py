@@ -209,8 +209,8 @@ class WriteQueue(ABC):
     def _commit_batch(self, batch: list[Write], commit: Callable[[list[Write]], list[Any]]) -> None:
         """Give each write its outcome: `commit` returns them, committed, or has rolled all back.
 
-        What was rolled back is committed again, write by write, so that one of them cannot fail the
-        others (pitfalls S7).
+        Writes that were rolled back are committed again one by one, so that none can make the others
+        fail (pitfalls S7).
         """
         try:
             outcomes = commit(batch)
@@ -323,7 +323,7 @@ class LoopWriter:
         try:
             self._loop.call_soon_threadsafe(self._settle_all, writes)
         except RuntimeError:
-            # The loop is closed: its requests were abandoned, and the writes stand.
+            # The loop is closed: its requests were abandoned, but the writes have their outcomes.
             logger.warning("%d writes finished after their event loop was closed", len(writes))
 
     def _settle_all(self, writes: Sequence[Write]) -> None:

@@ -1,15 +1,15 @@
 """Versions of the store's tables: Alembic, on the caller's connection.
 
-A new store is made with the tables of `resumes.store.schema`. Revisions bring an older one to the same
-tables; they live in `versions/`, one series for all engines. What each engine does before and after
-them is in `resumes.store.sqlite.files` and `resumes.store.postgresql.store`.
+A new store is created with the tables of `resumes.store.schema`. Revisions bring an older store to the
+same tables; they are in `versions/`, one series for all engines. The steps of each engine before and
+after them are in `resumes.store.sqlite.files` and `resumes.store.postgresql.store`.
 
 A revision may name the oldest program that can use the store after it, by that program's revision:
 
     oldest_program = "0001"
 
-Nodes of that version then run alongside those of the new one, while a server's nodes are replaced one
-by one. After a revision that names none, older programs cannot use the store.
+Nodes of that version can then run alongside new nodes, while the nodes of a server are replaced one by
+one. After a revision that names none, older programs cannot use the store.
 """
 
 from pathlib import Path
@@ -30,8 +30,8 @@ def list_revisions() -> list[str]:
 def find_state(connection: Connection, label: str) -> str:
     """Return whether the store is "empty", "older" or "current".
 
-    Raises StoreIncompatible for a revision that this program does not know: a newer one made it; and
-    for tables without one, as a dump of the schema alone has them.
+    Raises StoreIncompatible for a revision that this program does not know, as a newer one made it, and
+    for tables without a revision, as in a dump of only the schema.
     """
     if not inspect(connection).has_table("alembic_version"):
         return "empty"
@@ -53,9 +53,9 @@ def find_state(connection: Connection, label: str) -> str:
 
 
 def run(connection: Connection) -> None:
-    """Make the tables of a new store, or bring those of an older one to the newest revision.
+    """Create the tables of a new store, or upgrade those of an older one to the newest revision.
 
-    All of it is in the caller's transaction.
+    Everything is done in the caller's transaction.
     """
     # Alembic takes a tenth of a second to import, and a current store never needs it.
     from alembic import command
