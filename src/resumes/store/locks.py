@@ -154,9 +154,9 @@ def _find_parent(pid: int, proc: Path) -> int | None:
 
 
 def _find_command(pid: int, proc: Path) -> str | None:
-    """`resumes up`; None for a process that is gone, or of another program.
+    """Return `resumes up`; None for a process that is gone, or of another program.
 
-    Options and what is given to commands are left out: a password may stand there.
+    Options and arguments are left out, since they may contain a password.
     """
     try:
         line = (proc / str(pid) / "cmdline").read_bytes()

@@ -310,13 +310,13 @@ class _Slice(NamedTuple):
 
 
 def _add_slice(some: _Slice, connection: Connection) -> float | None:
-    """Index the slice, except what was deleted since it was read; return the seconds that it took.
+    """Index the slice, except resumes deleted since it was read; return how many seconds that took.
 
     Do nothing and return None if another indexer has added it or the account is gone.
     """
     began_s = time.perf_counter()
     account_id = some.account_id
-    # The account may have been closed while its row was waited for.
+    # The account may have been closed while this waited for its row.
     if OPEN_ACCOUNT.run(connection, id=account_id).fetchone() is None:
         return None
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()

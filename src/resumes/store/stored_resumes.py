@@ -56,10 +56,10 @@ class Page(NamedTuple):
         return [Entry._make(row) for row in self.rows]
 
     def as_json(self, *, limit: int) -> dict[str, Any]:
-        """Return the page as a client gets it (docs/api.md, List)."""
+        """Return the page in the form of the API (docs/api.md, List)."""
         return {
             "resumes": [
-                # Not through `Entry`: each list that a client asks for comes through here.
+                # Faster than through `Entry`: each request for a list comes here.
                 {
                     "id": resume_id,
                     "title": list_title(title, name),

@@ -1,9 +1,9 @@
-"""SQLite files as a whole: open or create a store, upgrade it, copy it from a store in use, examine a
-file, and put one into place atomically.
+"""Operations on whole SQLite files: open or create a store, upgrade it, copy a store in use, examine a
+file, and put a file into place atomically.
 
-Exactly one of the processes that need a store creates or upgrades it. None is opened as a file while this
-process has it open as a database: that would drop its locks (pitfalls S1). Nothing has its final name
-before it is complete and on the disk.
+Exactly one of the processes that need a store creates or upgrades it. No store is opened as a file while
+this process has it open as a database, since that would drop its locks (pitfalls S1). A file gets its
+final name when it is complete and on the disk.
 """
 
 import contextlib
@@ -54,20 +54,20 @@ def open_file(
     timeout_s: float = OPEN_TIMEOUT_S,
 ) -> SqliteStore:
     """Open the store in a file, created or upgraded first when `upgrade` allows. Waits up to
-    `timeout_s` seconds for another process that creates it, or has it open and is in the way.
+    `timeout_s` seconds for another process that creates it, or has it open.
 
     Raises StoreIncompatible and StoreUnavailable.
     """
     check_place(path)
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. Create one with `resumes up`")
-    refuse_second_name(path)  # before SQLite opens it, which would apply a log that is out of date
+    refuse_second_name(path)  # before SQLite opens it and applies a log that is out of date
     if path.exists() and path.stat().st_size > 0:
         try:
-            # Before a lock file is made next to a file that is no store.
+            # Check it before a lock file is created next to a file that is not a store.
             _state(sqlite_engine(path, transactions=False), path)
         except DRIVER_ERRORS as error:
-            # Another process may be creating the store: other errors are left to the look in the lock.
+            # Another process may be creating the store: other errors are raised by the check in the lock.
             explained = explain(error, path)
             if isinstance(explained, StoreIncompatible):
                 raise explained from error
@@ -92,7 +92,7 @@ def open_file(
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:
-    """Bring the file up to date, if nobody else does, and hold `life` shared then."""
+    """Bring the file up to date, unless another process does, and then hold `life` shared."""
     ends_at = time.monotonic() + timeout_s
     engine = sqlite_engine(path, transactions=False)
     while True:
@@ -106,8 +106,8 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
             raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
         if life.acquire(timeout_s=0):
             break
-        # Someone else holds it: perhaps another new process that wants the same. Let go, so
-        # that one of us gets it.
+        # Another process holds it, perhaps one that wants to upgrade too. Release it, so that one of
+        # them gets it.
         holders = life.holders()
         life.release()
         if time.monotonic() > ends_at:
@@ -125,7 +125,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
             connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
             connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
         upgrade_file(sqlite_engine(path, transactions=True), path)
-    _share(life, path, 0)  # not atomic: somebody else may be replacing the store now
+    _share(life, path, 0)  # not atomic: another process may be replacing the store now
 
 
 def _share(life: FileLock, path: Path, timeout_s: float) -> None:
@@ -153,13 +153,13 @@ def _state(engine: Engine, path: Path) -> str:
 def create_private(path: Path) -> None:
     """Create an empty file that only its owner may read. Raises FileExistsError.
 
-    Call it before SQLite creates the file, which obeys the umask.
+    Call it before SQLite creates the file, as SQLite only obeys the umask.
     """
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def upgrade_file(engine: Engine, path: Path) -> None:
-    """Bring the store to the newest revision; on any error it is as it was.
+    """Bring the store to the newest revision; on any error it is unchanged.
 
     The caller holds the store exclusively. A store that is not empty is backed up first, as
     `<name>.before-<revision>`, next to it.
@@ -188,7 +188,7 @@ def upgrade_file(engine: Engine, path: Path) -> None:
 
 def _row_counts(connection: Connection) -> dict[str, int]:
     tables = connection.execute(
-        # Not the tables inside a virtual one: their rows are derived from others.
+        # Without the tables inside a virtual table, whose rows are derived from others.
         text(
             "SELECT name FROM pragma_table_list"
             " WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -204,7 +204,7 @@ def _row_counts(connection: Connection) -> dict[str, int]:
 # Copying and examining
 
 PROGRESS_STEPS: Final = 2_000
-"""Steps of SQLite's virtual machine between two reports of progress."""
+"""The number of SQLite's steps between two reports of progress."""
 
 SCRATCH_PREFIX: Final = ".resumes-"
 SCRATCH_SUFFIX: Final = ".scratch"
@@ -216,10 +216,10 @@ IN_USE: Final = "in-use"
 def scratch_in(
     parent: Path, *, refused: Callable[[str], ResumesError] = StoreUnavailable
 ) -> Iterator[Path]:
-    """Make a folder there, for its owner alone, and remove it after the block.
+    """Create a private folder in `parent`, and remove it after the block.
 
-    What killed processes left there is removed first: each may have left a copy of a whole store.
-    Raises what `refused` makes of the sentence if no folder can be made.
+    The folders of killed processes are removed first, since each may have a copy of a whole store.
+    Raises `refused` with a sentence if no folder can be created.
     """
     _remove_abandoned(parent)
     with contextlib.ExitStack() as made:
@@ -229,7 +229,7 @@ def scratch_in(
             )
             made.callback(shutil.rmtree, folder, ignore_errors=True)
             lock = made.enter_context(contextlib.closing(FileLock(folder / "new")))
-            with contextlib.suppress(OSError):  # a disk without locks, where nothing is removed
+            with contextlib.suppress(OSError):  # without locks, no abandoned folder is removed
                 lock.acquire(timeout_s=0)
             lock.path.rename(folder / IN_USE)  # locked before others can find it
         except OSError as error:
@@ -255,8 +255,8 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 def refuse_stray_logs(path: Path) -> None:
-    """Raise Conflict if there is a log next to the path, which has no file: SQLite would apply it to the
-    next one (pitfalls S22)."""
+    """Raise Conflict if there is a log for the path but no file: SQLite would apply it to the next file
+    (pitfalls S22)."""
     for log in (path.with_name(path.name + ending) for ending in JOURNALS):
         if os.path.lexists(log):
             raise Conflict(
@@ -266,10 +266,10 @@ def refuse_stray_logs(path: Path) -> None:
 
 @contextlib.contextmanager
 def exclude_others(path: Path, purpose: str) -> Iterator[None]:
-    """Keep everybody else from opening the store during the block.
+    """Prevent other processes from opening the store during the block.
 
-    Raises StoreUnavailable, with the process, if somebody has it open. `purpose` is the command that
-    can be run again then.
+    Raises StoreUnavailable, naming the process, if one has it open. `purpose` is the command to run
+    again then.
     """
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
@@ -290,10 +290,10 @@ def exclude_others(path: Path, purpose: str) -> Iterator[None]:
 def transaction_in(
     path: Path, *, shown: Path | None = None, is_draft: bool = False
 ) -> Iterator[Connection]:
-    """Yield a connection to a store that nobody else uses, in one transaction that is committed
+    """Yield a connection to a store that no other process uses, in one transaction that is committed
     after the block.
 
-    A draft keeps no log: after an error, or a kill, it is of no use. `shown` is its path in errors.
+    A draft keeps no log, since it is useless after an error or a kill. `shown` is its path in errors.
     Raises StoreUnavailable and StoreIncompatible.
     """
     try:
@@ -349,8 +349,8 @@ def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]
 
 
 def find_foreign_code(connection: Connection) -> list[tuple[str, str]]:
-    """Return the triggers and views of a store, which no store of ours has: what each is, and the
-    SQL that removes it."""
+    """Return the triggers and views of a store, which no store of ours has: a description of each, and
+    the SQL that removes it."""
     rows = connection.exec_driver_sql(
         "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY type, name"
     ).all()
@@ -364,7 +364,7 @@ def find_foreign_code(connection: Connection) -> list[tuple[str, str]]:
 
 def examine(path: Path, shown: Path) -> None:
     """Raise StoreIncompatible unless the file is a store of ours, undamaged, not newer than this
-    program, and without foreign triggers and views; have it keep a log as ours do.
+    program, and without foreign triggers and views; set its journal mode to WAL.
 
     `shown` is its path in errors.
     """
@@ -393,18 +393,18 @@ def examine(path: Path, shown: Path) -> None:
 
 
 def is_closed(path: Path) -> bool:
-    """Return whether all of a database is in its file, and nothing in its log."""
+    """Return whether the whole database is in its file, and nothing in its log."""
     log = path.with_name(path.name + LOGS[0])
     return not log.exists() or log.stat().st_size == 0
 
 
 def exchange(new: Path, path: Path, kept: Path) -> bool:
-    """Put the new file at `path`, and rename what was there to `kept`, with its log or journal if it
-    had one, or if one was left there without a file. Return whether a file was there.
+    """Put the new file at `path`, and rename the old file to `kept`, with its log or journal, even if
+    that was left there without a file. Return whether there was a file.
 
-    A process that dies on the way leaves the old file under the path,
-    its log perhaps next to `kept` already, or, on a disk without hard links, no file there. If it is
-    also still `kept`, it is not opened until one of the two names is gone; another exchange does that.
+    A process that dies during this leaves the old file at `path`, perhaps with its log already at
+    `kept`, or, on a disk without hard links, no file there. If the old file also has the name `kept`,
+    it is not opened until one of the names is gone; another exchange does that.
     """
     flush(new)
     is_replaced = path.exists()

@@ -1,7 +1,7 @@
-"""The first rows of a list, from the file alone: what a terminal UI shows until the store is open.
+"""The first rows of a list, read directly from the file: a terminal UI shows them until the store is open.
 
 Importing SQLAlchemy and the tables takes longer than a reader wants to wait. The store is then opened
-and checked as always, and its own answer takes the place of this one.
+and checked as usual, and its own rows replace these.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.place import APPLICATION_ID, check_place, refuse_second_name
 
 TIMEOUT_S: Final = 0.2
-"""How long reading may take: a file that somebody else made may be one without end."""
+"""How long reading may take; the query of a foreign file might never end."""
 
 STEPS: Final = 1_000
-"""SQLite's own steps between two looks at the clock."""
+"""The number of SQLite's steps between two checks of the clock."""
 
 _ACCOUNT: Final = """
     SELECT id, name FROM accounts JOIN account_usage ON account_id = id
@@ -44,8 +44,8 @@ class FirstRows(NamedTuple):
 def read_first_rows(path: Path, account: str | None, count: int) -> FirstRows | None:
     """Return at most `count` rows of this account, or of the first one that holds resumes.
 
-    None if there are none, or if they cannot be read at once for whatever reason: whoever opens the
-    store says why.
+    None if there are none, or if they cannot be read immediately for any reason; opening the store
+    raises the error.
     """
     try:
         check_place(path)
@@ -60,7 +60,7 @@ def read_first_rows(path: Path, account: str | None, count: int) -> FirstRows | 
 def _read(connection: Any, account: str | None, count: int) -> FirstRows | None:
     ends_at = time.monotonic() + TIMEOUT_S
     connection.set_progress_handler(lambda: time.monotonic() > ends_at, STEPS)
-    # Of a file that somebody else made, nothing in the schema is run.
+    # The file may be foreign, so no code in its schema may run.
     connection.execute("PRAGMA trusted_schema=OFF")
     if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
         return None
@@ -72,7 +72,7 @@ def _read(connection: Any, account: str | None, count: int) -> FirstRows | None:
 
 
 def _is_text(entry: Entry) -> bool:
-    """Whether all is text that has to be, which SQLite does not promise of a damaged file."""
+    """Return whether all text fields are text, which SQLite does not guarantee for a damaged file."""
     texts = (entry.id, entry.filename, entry.created_at, entry.updated_at)
     return all(isinstance(text, str) for text in texts) and all(
         isinstance(text, str | None) for text in (entry.title, entry.name)

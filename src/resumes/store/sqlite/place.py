@@ -1,4 +1,4 @@
-"""Where a store's file may be: looked at before SQLite opens it. Needs no SQLAlchemy."""
+"""Checks of a store's path, made before SQLite opens the file. Needs no SQLAlchemy."""
 
 import contextlib
 import os
@@ -12,11 +12,11 @@ from resumes.filesystems import OF_A_HOST, SHARED, find_kind, is_mount_point
 from resumes.output_files import SIDE_FILES, check_name
 
 APPLICATION_ID = 0x52534D45
-"""The mark in the file's header ("RSME") of a database that is ours."""
+"""The mark of our databases in the file's header ("RSME")."""
 
 LOGS: Final = ("-wal", "-shm")
-"""The suffixes of a database's log and the log's index. They belong to the file: a log that is left
-alone would be taken for that of the next file of its name."""
+"""The suffixes of a database's log and the log's index. They belong to the file: SQLite would apply a
+log without its file to the next file with the same name."""
 
 _KINDS: Final = {
     stat.S_IFDIR: "a folder",
@@ -53,7 +53,7 @@ def check_place(path: Path) -> None:
 
 def refuse_special_files(path: Path) -> None:
     """Raise StoreUnavailable if a pipe, a folder or the like has the name of one of a store's other
-    files: SQLite waits for a writer of a pipe without end, or removes it."""
+    files: SQLite would remove a pipe, or wait forever for its writer."""
     for file in (path.with_name(path.name + ending) for ending in SIDE_FILES):
         with contextlib.suppress(OSError):
             mode = file.stat().st_mode
@@ -68,20 +68,20 @@ def refuse_special_files(path: Path) -> None:
 def refuse_second_name(path: Path) -> None:
     """Raise StoreUnavailable if a store's file, or its log, can be opened under another name too.
 
-    That is a file with more than one hard link, as a snapshot by `cp -al` makes. A log counts like
-    the file: SQLite reads whatever is next to a file under the log's name, and two files with one
-    log take each other's commits for their own.
+    Such a file has more than one hard link, as from a snapshot by `cp -al`. The log counts too: SQLite
+    reads any file with the log's name, and two files that share a log take each other's commits for
+    their own.
     """
     for file in (path, *logs_of(path)):
-        # What is not there, or cannot be seen, has its error from whoever opens it.
+        # If it is missing or cannot be seen, opening it will raise the error.
         with contextlib.suppress(OSError):
             if file.stat().st_nlink > 1:
                 raise StoreUnavailable(describe_second_name(file))
 
 
 def refuse_mount_point(path: Path) -> None:
-    """Raise StoreUnavailable if the file itself is mounted, as a container's volume of a single file
-    is: it has another name that cannot be seen from here."""
+    """Raise StoreUnavailable if the file itself is mounted, like a container's volume of a single file:
+    it has another name that cannot be seen from here."""
     if is_mount_point(path):
         raise StoreUnavailable(
             f"The database {path} is a mount point, so its log is elsewhere and commits can be lost. "
@@ -90,12 +90,12 @@ def refuse_mount_point(path: Path) -> None:
 
 
 def logs_of(path: Path) -> list[Path]:
-    """Return where SQLite has the log of a database, and the log's index."""
+    """Return the paths of a database's log and the log's index."""
     return [path.with_name(path.name + suffix) for suffix in LOGS]
 
 
 def describe_second_name(file: Path) -> str:
-    """Return what is wrong with a file that has two names, and what to do."""
+    """Return the message about a file that has two names."""
     what = "log" if file.name.endswith(LOGS) else "database"
     others: list[str] = []
     with contextlib.suppress(OSError), os.scandir(file.parent) as entries:

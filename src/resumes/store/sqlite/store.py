@@ -33,7 +33,7 @@ CHECKPOINT_BYTES = 4 * 1024 * 1024
 """A log that has grown to this size is copied into the store."""
 
 CHECKPOINT_INTERVAL_S = 0.5
-"""How often at most: the log's file keeps its size, so size alone would ask for it every time."""
+"""The minimum interval: the log's file keeps its size, so its size alone would always ask for it."""
 
 MIN_FREE_BYTES = 64 * 1024
 """With less free space, a store cannot even be opened: its log and index need some."""
@@ -42,23 +42,23 @@ TRUNCATE_BYTES = 32 * 1024 * 1024
 """A log that has grown to this size is truncated as well."""
 
 TRUNCATE_INTERVAL_S = 1.0
-"""How often at most."""
+"""The minimum interval between two truncations."""
 
 BUSY_TIMEOUT_MS = 2_000
 """How long SQLite itself waits for a writer that does not use the file lock (a shell, a backup)."""
 
 INTERRUPT_INTERVAL_S = 0.05
-"""How long a store that is being closed waits for a thread that reads before it interrupts it again."""
+"""How long `close` waits for a reading thread before it interrupts the thread again."""
 
 CACHE_BYTES = 16_000 * 1024
-"""The page cache of a connection at most."""
+"""The maximum size of a connection's page cache."""
 
 
 class Identity:
     """The files of an open store, as they are when this is created. Any thread may check them.
 
-    A file that was removed or replaced once counts as lost for good: in the meantime another program may
-    have created or changed what is there now.
+    A file that was removed or replaced once counts as lost for good, since another program may have
+    created or changed the present file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,23 +69,22 @@ class Identity:
         self._noticing = threading.Lock()
         self._lost: str | None = None
         self._doubled: str | None = None
-        """Which of the files was found to have a second name when they were last looked at."""
+        """The file that had a second name at the last check; None if none had."""
 
     def check_in_place(self) -> int:
-        """Return how many hard links the file has. Raise StoreUnavailable unless the file that is
-        open has its name: nothing that is written to it stays, and until a restart no call
-        succeeds."""
+        """Return how many hard links the file has. Raises StoreUnavailable if the name is no longer that of
+        the open file: writes to it would be lost, so no call succeeds until a restart."""
         return self._check(self._name)
 
     def check(self) -> None:
-        """Raise StoreUnavailable unless the file has its name, and no other. A second
-        name is an error for as long as it is there."""
+        """Raise StoreUnavailable unless the file has its name, and no other. A second name is an error for
+        as long as it exists."""
         if self.check_in_place() > 1 or self._doubled is not None:
             self.check_all()
 
     def check_all(self) -> None:
-        """Check its log and the log's index too, if it had them. Raise StoreUnavailable; where these
-        alone are lost, closing the store still brings what is in the log into the file."""
+        """Check the log and the log's index too, if there were any. Raises StoreUnavailable; if only these
+        are lost, closing the store still copies the log into the file."""
         links = [(self._check(name), name) for name in self._ids]
         doubled = next((name for count, name in links if count > 1), None)
         with self._noticing:
@@ -100,7 +99,7 @@ class Identity:
             logger.warning("The files of the store %s no longer have a second name", self._path)
 
     def check_known(self) -> None:
-        """Raise StoreUnavailable if one of them was found to be lost before; look at nothing."""
+        """Raise StoreUnavailable if an earlier check found a file lost, without another check."""
         if self._lost is not None:
             raise StoreUnavailable(self._lost)
 
@@ -135,7 +134,7 @@ class Identity:
 
 
 def _id_of(name: str) -> tuple[int, int]:
-    """Return device and inode, by which SQLite tells files apart, too."""
+    """Return device and inode, by which SQLite identifies files too."""
     found = os.stat(name)  # noqa: PTH116  (as in Identity)
     return found.st_dev, found.st_ino
 
@@ -143,8 +142,7 @@ def _id_of(name: str) -> tuple[int, int]:
 class SqliteStore(Store):
     """A store in a file. `life` is held shared as long as it is open.
 
-    Once the file turns out to have been removed or replaced, all reads and writes are refused with
-    StoreUnavailable.
+    Once a check finds the file removed or replaced, all reads and writes raise StoreUnavailable.
     """
 
     engine_info = {"sqlite": str(dbapi.sqlite_version)}  # noqa: RUF012
@@ -156,13 +154,13 @@ class SqliteStore(Store):
         self.path = path
         self._log = path.with_name(path.name + LOGS[0])
         self._life = life
-        # The writer thread waits for others itself, and an event loop that begins a turn must not.
+        # The writer thread waits for other writers itself; an event loop that begins a turn must not.
         self._write_connection = sqlite_engine(path, transactions=True, waits=False).connect()
-        self._identity = Identity(path)  # now that the log is there
+        self._identity = Identity(path)  # now that the log exists
         self._reading = _Reading(path, self._identity, read_cache_bytes)
         self._write_lock = FileLock(path.with_name(path.name + ".writer"))
         self._checked_s = self._truncated_s = 0.0
-        """When the log was last looked at, and truncated, on the monotonic clock."""
+        """When the log was last checked, and truncated, on the monotonic clock."""
         self._checkpoint_log = LogOnce("The store's log can be checkpointed again")
         writer = SqliteWriter(
             self._write_connection,
@@ -177,7 +175,7 @@ class SqliteStore(Store):
         return self._reading
 
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
-        # Directly: the file is as near as the memory.
+        # Without a thread, since reading the file hardly blocks.
         return self.fetch(statement, **values)
 
     def read_version(self) -> int:
@@ -186,8 +184,8 @@ class SqliteStore(Store):
         return int(version)
 
     def _maintain(self) -> None:
-        """Keep the log short. Called by the writer thread; raises nothing: what cannot be done now is
-        done after another batch."""
+        """Keep the log short. Called by the writer thread; never raises: if it fails, it is repeated after
+        another batch."""
         now = time.monotonic()
         if now - self._checked_s < CHECKPOINT_INTERVAL_S:
             return
@@ -206,8 +204,8 @@ class SqliteStore(Store):
     def _checkpoint(self, size_bytes: int) -> None:
         """Copy the log into the store (pitfalls S10).
 
-        A passive checkpoint never resets the log while readers overlap, so above a limit it is
-        truncated: that waits for readers, briefly and not often.
+        A passive checkpoint never resets the log while readers overlap, so above a limit the log is
+        truncated, which waits for readers, briefly and rarely.
         """
         connection = driver(self._write_connection)
         now = time.monotonic()
@@ -222,7 +220,7 @@ class SqliteStore(Store):
             connection.execute("PRAGMA busy_timeout=0")
 
     def measure(self) -> Size:
-        # By the names: to open a file and close it again would drop this process's locks.
+        # By name: opening and closing a file would drop this process's locks.
         return Size(_size_bytes(self.path), _size_bytes(self._log))
 
     def _disconnect(self) -> None:
@@ -241,16 +239,16 @@ def _size_bytes(path: Path) -> int:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class _Reader:
-    """A thread's connection. `in_use` is held while the thread reads: to close a connection below a
-    statement that runs would end the process."""
+    """A thread's connection. `in_use` is held while the thread reads: closing a connection during a
+    statement would crash the process."""
 
     connection: Connection
     in_use: threading.RLock = field(default_factory=threading.RLock)
 
 
 class _Reading:
-    """The block of `SqliteStore.read`, for any thread, each of which has its own connection. No
-    generator: every request comes here."""
+    """The block of `SqliteStore.read`; each thread has its own connection. It is not a generator, which
+    would be slower: every request comes here."""
 
     def __init__(self, path: Path, identity: Identity, cache_bytes: int) -> None:
         self._path = path
@@ -274,7 +272,7 @@ class _Reading:
         return reader.connection
 
     def _open(self) -> _Reader:
-        # Another file under the name is not even opened: it would be given this one's log.
+        # Another file with the name is not opened: SQLite would apply this file's log to it.
         self._identity.check_in_place()
         try:
             reader = _Reader(self._engine.connect())
@@ -327,8 +325,8 @@ def sqlite_engine(
 ) -> Engine:
     """Return an engine for a file, which has to exist.
 
-    Without `transactions` each statement is one of its own, as readers need it. Unless it `waits`,
-    SQLite reports immediately that somebody else is writing; only opening always waits.
+    Without `transactions` each statement is its own transaction, as readers need it. Unless it `waits`,
+    SQLite reports immediately that another process is writing; only opening always waits.
     """
     pragmas = (
         "synchronous=FULL",
@@ -338,10 +336,10 @@ def sqlite_engine(
         f"cache_size=-{cache_bytes // 1024}",
         "wal_autocheckpoint=0",
         "journal_size_limit=67108864",
-        # It reads, so the log is there from now on, whatever the others did.
+        # This reads, so the log exists from now on, even if another process removed it.
         "schema_version",
         *(("query_only=ON",) if query_only else ()),
-        # Last: opening may meet somebody who recovers the log of a process that was killed.
+        # Last, since opening may have to wait for a process that recovers the log of a killed one.
         *(() if waits else ("busy_timeout=0",)),
     )
     engine = sqlalchemy.create_engine(
@@ -349,7 +347,7 @@ def sqlite_engine(
         creator=partial(_connect, path, pragmas),
         module=dbapi,
         poolclass=NullPool,
-        # The text of an error ends in logs; what was to be written is personal data.
+        # The text of an error may be logged, and the parameters are personal data.
         hide_parameters=True,
     )
     if not transactions:
@@ -357,15 +355,15 @@ def sqlite_engine(
 
     @sqlalchemy.event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # Immediate: a transaction that reads first and writes later would fail, not wait.
+        # A deferred transaction that reads first and writes later would fail instead of waiting.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
 
 
 def _connect(path: Path, pragmas: Iterable[str]) -> Any:
-    # isolation_level None: the driver never begins a transaction of its own accord. rw: a file that
-    # is not there is not made, which SQLite would do by the umask, and of something that was lost.
+    # isolation_level None: the driver never begins a transaction on its own. rw: SQLite must not create
+    # a missing file, which would have the umask's mode, and might hide a loss.
     connection = dbapi.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -377,20 +375,20 @@ def _connect(path: Path, pragmas: Iterable[str]) -> Any:
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
     except BaseException:
-        # Left to the garbage collector, it would be closed when another file has the name, and
-        # take that one's log for its own to clear away.
+        # The garbage collector might close it when another file has the name, and SQLite would remove
+        # that file's log.
         connection.close()
         raise
     return connection
 
 
 UNREADABLE: Final = "Could not decode to UTF-8"
-"""How the driver's message begins for a text that has lost a bit."""
+"""The beginning of the driver's message for a text that is not UTF-8."""
 
 NOT_UTF8: Final = "text that is not UTF-8"
 
 NO_TEXT: Final = "JSON cannot hold BLOB values"
-"""The driver's message for a page of the list with bytes in place of a text."""
+"""The driver's message for a page of the list with bytes instead of a text."""
 
 
 def describe(error: Exception) -> str:
@@ -401,7 +399,7 @@ def describe(error: Exception) -> str:
 
 
 def explain(error: Exception, path: Path) -> ResumesError:
-    """Return the store's error for one of the driver."""
+    """Return the store's error for an error of the driver."""
     text = describe(error)
     if not ("not a database" in text or "malformed" in text or text in (NOT_UTF8, NO_TEXT)):
         if "I/O" in text:

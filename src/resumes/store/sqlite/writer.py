@@ -64,32 +64,32 @@ class LogOnce:
 
     def __init__(self, recovered: str) -> None:
         self._recovered = recovered
-        """What is logged when all errors have ended."""
+        """The message to log when all errors have ended."""
         self._logged: set[str] = set()
 
     def warn(self, what: str, cause: BaseException) -> None:
-        """Log what happened with the cause's message, unless that was logged since `recover`."""
+        """Log what happened with the cause's message, unless it was logged since the last `recover`."""
         sentence = f"{what}: {message_of(cause)}"
         if sentence not in self._logged:
             self._logged.add(sentence)
             logger.warning("%s", sentence)
 
     def recover(self) -> None:
-        """Log that the errors have ended, if any were logged; the next ones are logged again."""
+        """Log that the errors have ended, if any were logged; later errors are logged again."""
         if self._logged:
             self._logged.clear()
             logger.warning("%s", self._recovered)
 
 
 class _Applied(NamedTuple):
-    """A transaction that waits for its commit, and what its writes come to once that is done."""
+    """A transaction that waits for its commit, and the outcomes of its writes after it."""
 
     transaction: RootTransaction
     outcomes: list[Any]
 
 
 class _Begun(NamedTuple):
-    """A batch that waits for its commit; without `applied` it has to be applied first."""
+    """A batch that waits for its commit; if `applied` is None, it has to be applied first."""
 
     batch: list[Write]
     applied: _Applied | None
@@ -97,15 +97,15 @@ class _Begun(NamedTuple):
 
 
 class _CommitFailed(Exception):
-    """COMMIT itself failed, by the error that is the cause."""
+    """Raised when COMMIT itself failed; the cause is the driver's error."""
 
 
 class SqliteWriter(WriteQueue):
-    """The queue and its thread. From now on `connection` belongs to whoever has the turn.
+    """The queue and its thread. From now on `connection` is used only during a turn.
 
-    `check` raises StoreUnavailable where what is committed would not be in the store's file.
-    `maintain` is called after each batch, inside the file lock, and bounds the write-ahead log;
-    neither raises anything else.
+    `check` raises StoreUnavailable if a commit would not be in the store's file. `maintain` is called
+    after each batch, inside the file lock, and bounds the write-ahead log. Neither raises other
+    errors.
     """
 
     def __init__(
@@ -123,12 +123,12 @@ class SqliteWriter(WriteQueue):
         self._maintain = maintain
         self._log = LogOnce("Writes to the store succeed again")
         self._turn = threading.Lock()
-        """Whoever holds it has the connection. Release it with `_changed` held, or a waiter may miss
-        the wake-up. What follows changes with `_changed` held."""
+        """The holder of this lock may use the connection. Release it with `_changed` held, or a waiter may
+        miss the wake-up. The attributes below change with `_changed` held."""
         self._begun: _Begun | None = None
         self._is_woken = False
         self._loop_writers: set[LoopWriter] = set()
-        """Those waiting to begin the next turn."""
+        """The event loops that wait to begin the next turn."""
         self._is_in_doubt = False
         """Whether the outcome of a commit is unknown, and none has succeeded since."""
         for thread in self._threads:
@@ -150,14 +150,14 @@ class SqliteWriter(WriteQueue):
     # A turn that an event loop begins
 
     def begin_turn(self, loop_writer: LoopWriter) -> None:
-        """Apply what waits here and now if nobody has the turn; the thread commits it.
+        """Apply the waiting writes in this thread if no turn is running; the writer thread commits them.
 
-        Never blocks. If somebody has the turn, `loop_writer` is called when it has ended; if another
-        process has the file lock or the store, the thread waits for that and does the rest.
+        Never blocks. If a turn is running, `loop_writer` is called when it has ended; if another process
+        holds the file lock or the store, the thread waits for that and does the rest.
         """
         with self._changed:
             if self._is_closing:
-                return  # the thread writes what waits before it ends
+                return  # the thread finishes the waiting writes before it ends
             if not self._turn.acquire(blocking=False):
                 self._loop_writers.add(loop_writer)
                 return
@@ -207,7 +207,7 @@ class SqliteWriter(WriteQueue):
                 begun, self._begun = self._begun, None
                 self._run_turn(begun)
             except BaseException:  # noqa: BLE001 - logged
-                # What it had begun has its outcome, and what it had not is done in another turn.
+                # Writes that were begun have their outcomes; the others are done in another turn.
                 self._outlive()
                 if self._waiting:
                     self.wake()
@@ -237,7 +237,7 @@ class SqliteWriter(WriteQueue):
             loop_writer.plan_turn()
 
     def _run_turn(self, begun: _Begun | None) -> None:
-        """Commit the batch that an event loop has begun, else one of what waits."""
+        """Commit the batch that an event loop has begun, or else one of the waiting writes."""
         while begun is None and not self._file_lock.acquire(timeout_s=FILE_LOCK_TIMEOUT_S):
             self.expire()
             if not self._waiting:
@@ -246,7 +246,7 @@ class SqliteWriter(WriteQueue):
             batch, applied, began_s = begun or _Begun(self._take_batch(), None, time.monotonic())
             if batch:
                 try:
-                    # Only the whole batch was applied before; parts of it are tried again after that.
+                    # Only the whole batch is applied already; parts of it are applied after a rollback.
                     self._commit_batch(
                         batch, lambda some: self._commit(some, applied if some is batch else None)
                     )
@@ -267,20 +267,20 @@ class SqliteWriter(WriteQueue):
     # One batch
 
     def _commit(self, batch: list[Write], applied: _Applied | None = None) -> list[Any]:
-        """Apply the batch, unless that is done, and return its outcomes, committed.
+        """Apply the batch, unless that is done, commit it, and return its outcomes.
 
-        Raises what the batch is refused with, or its own error: then it is rolled back.
+        Raises the error by which the batch is refused or failed, after rolling it back.
         """
         applied = applied or self._apply(batch, timeout_s=BUSY_TIMEOUT_S)
         try:
             return self._settle(applied)
         except _CommitFailed as failed:
             self._warn("A commit failed and will be retried", failed.__cause__ or failed)
-        # The failed commit's pages may have reached the disk and would count after a crash. A
-        # commit that succeeds now takes their place in the log: it proves them gone.
+        # The pages of a failed commit may have reached the disk and would count after a crash. A commit
+        # that succeeds now overwrites them in the log, which proves them gone.
         try:
             return self._settle(self._apply(batch, timeout_s=BUSY_TIMEOUT_S))
-        except Exception as error:  # whatever it is, it proves nothing
+        except Exception as error:  # no error proves anything
             self._is_in_doubt = True
             cause = error.__cause__ if isinstance(error, _CommitFailed) else None
             self._warn("The outcome of a batch of writes is unknown", cause or error)
@@ -289,7 +289,7 @@ class SqliteWriter(WriteQueue):
     def _apply(self, batch: list[Write], *, timeout_s: float) -> _Applied:
         """Apply the batch in a transaction that waits for its commit; roll it back on any error.
 
-        Waits up to `timeout_s` for somebody who writes without the file lock.
+        Waits up to `timeout_s` for a process that writes without the file lock.
         """
         transaction = self._begin(timeout_s)
         try:
@@ -318,7 +318,7 @@ class SqliteWriter(WriteQueue):
     def _check_disk(self) -> None:
         """Raise StoreUnavailable if the disk has become read-only.
 
-        A write that is not begun is known not to be done; one whose commit fails is not.
+        A write that is not begun is certainly not done; if its commit fails, that is not certain.
         """
         try:
             os.close(os.open(self._file_lock.path, os.O_RDWR | os.O_CLOEXEC))
@@ -347,12 +347,12 @@ class SqliteWriter(WriteQueue):
             raise _CommitFailed from error
         try:
             self._check()
-            # While an error makes ext4 read-only, a sync may report success and its data is lost.
+            # While an error makes ext4 read-only, a sync may report success although its data is lost.
             self._file_lock.touch()
             self._log.recover()
         except Exception as error:
-            # It went to a file that is not the store's, or may not be on the disk: nobody knows who
-            # will see it. Whatever it was, it is not known to have been rolled back.
+            # The commit went to a file that is not the store's, or may not be on the disk. In neither
+            # case is it known to have been rolled back.
             raise OutcomeUnknown from error
         self._is_in_doubt = False
         return applied.outcomes
@@ -360,7 +360,7 @@ class SqliteWriter(WriteQueue):
     def _roll_back(self, transaction: RootTransaction) -> None:
         with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back already
             transaction.rollback()
-        # After a COMMIT that failed SQLAlchemy takes the transaction for ended; SQLite may not.
+        # After a failed COMMIT SQLAlchemy considers the transaction ended, but SQLite may not.
         connection = driver(self._connection)
         if connection.in_transaction:
             connection.rollback()
@@ -375,7 +375,7 @@ class SqliteWriter(WriteQueue):
         )
 
     def _warn(self, what: str, error: BaseException) -> None:
-        """Log the error: in one line where its message says everything."""
+        """Log the error, on one line if its message says everything."""
         if isinstance(error, (*DRIVER_ERRORS, StoreUnavailable)):
             self._log.warn(what, error)
         else:
