@@ -1,1 +1,1 @@
-"""A store in PostgreSQL, or in what speaks its protocol."""
+"""A store in PostgreSQL, or in a database with the same protocol."""

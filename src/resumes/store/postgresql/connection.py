@@ -1,8 +1,8 @@
 """psycopg's connections with a timeout on every call, and the classes of their errors.
 
-A call fails immediately when the server is gone. It never ends when the server is frozen, or behind a
-network that swallows packets: its kernel still answers, keepalives included (pitfalls S17). So
-whoever waits for the socket looks at the clock, and closes the connection after the timeout.
+A call fails immediately when the server is gone. It never ends when the server is frozen, whose kernel
+still answers keepalives, or behind a network that drops packets (pitfalls S17). So each wait for the
+socket checks the clock, and closes the connection after the timeout.
 """
 
 import contextlib
@@ -34,14 +34,14 @@ from resumes.store.addresses import PostgresAddress
 from resumes.store.statements import driver
 from resumes.store.write_queue import LostRace
 
-# All that PostgreSQL's compiler asks of an ON CONFLICT and SQLite's lacks (resumes.store.statements.upsert).
+# The only attribute that PostgreSQL's compiler needs and SQLite's clause lacks (`statements.upsert`).
 OnConflictClause.constraint_target = None  # type: ignore[attr-defined]
 
 DRIVER_ERRORS: Final = (DBAPIError, psycopg.Error)
-"""A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
+"""A driver's error, as SQLAlchemy wraps it and as statements that bypass SQLAlchemy raise it."""
 
 CONNECT_TIMEOUT_S: Final = 3
-"""How long connecting to one server may take; the next of the address is tried then."""
+"""How long connecting to one server may take, before the next one of the address is tried."""
 
 INTERVAL_S: Final = 0.1
 """How often a wait is interrupted, for Ctrl-C."""
@@ -52,13 +52,13 @@ class ServerTimeout(psycopg.OperationalError):
 
 
 _timed_out_s: dict[str, float] = {}
-"""When each server last did not answer, on the monotonic clock: the other connections of the process
-need not wait for it as well."""
+"""When each server last timed out, on the monotonic clock, so that the process's other connections to it
+need not wait as well."""
 
 
 Value = str | int | bytes | bytearray | None
 Sent = tuple[Sequence[Any], Sequence[bool]]
-"""Values, and which of them are binary. Their types follow from the statement."""
+"""Values, and whether each is binary. Their types follow from the statement."""
 
 
 class Rows(NamedTuple):
@@ -86,7 +86,7 @@ LARGE_BYTES: Final = 64 * 1024
 SLOWEST_BYTES_S: Final = 4 * 1024
 """The slowest rate at which a row with a value above LARGE_BYTES may arrive."""
 
-# The server's timeout runs from when it has parsed the statement, while the first row still arrives.
+# The server's timeout begins when it has parsed the statement, while the first row still arrives.
 MORE_TIME: Final = (
     b"SELECT set_config('statement_timeout', $1, true)"
     b" WHERE current_setting('statement_timeout') != '0'"
@@ -96,8 +96,8 @@ MORE_TIME: Final = (
 class TimeoutConnection(psycopg.Connection[Any]):
     """A connection that waits for each answer, at most `timeout_s` seconds without any progress.
 
-    Statements that go through `run` and `run_later` share messages (libpq's pipeline mode), so that a
-    transaction costs few round trips. They have no names, and nothing of them outlives a message.
+    Statements of `run` and `run_later` share messages (libpq's pipeline mode), so that a transaction costs
+    few round trips. They are unnamed, so they do not outlive a message.
     """
 
     timeout_s: float = 30.0
@@ -115,10 +115,10 @@ class TimeoutConnection(psycopg.Connection[Any]):
         rows: Iterable[Sequence[Value]],
         check: Callable[[int], None] | None = None,
     ) -> None:
-        """Run the statement for each of the rows, before whatever this connection is asked next.
+        """Run the statement for each of the rows, before the next call that needs a result.
 
-        Its errors are raised then, and those of `check`, which is called with the number of rows
-        that each one changed.
+        Its errors are raised by that call, as are those of `check`, which is called with the number of
+        rows that each run changed.
         """
         if sent := [as_sent(row) for row in rows]:
             values, are_binary = sent[0]
@@ -130,15 +130,15 @@ class TimeoutConnection(psycopg.Connection[Any]):
             self._later.append(_Statement(numbered(sql), sent, check))
 
     def forget(self) -> None:
-        """Discard what was to be run later."""
+        """Discard the statements of `run_later`."""
         self._later.clear()
 
     def run(self, sql: str, values: Sequence[Value]) -> Rows:
-        """Return the result of the statement. What was to be run later is run before it."""
+        """Return the result of the statement, after running those of `run_later`."""
         return self.run_each(sql, [values])[0]
 
     def run_each(self, sql: str, rows: Iterable[Sequence[Value]]) -> list[Rows]:
-        """Return the result of the statement with each of the rows, which go in one message."""
+        """Return the results of the statement for each of the rows, which are sent in one message."""
         self.run_later(sql, rows)
         return self._run_together()
 
@@ -153,7 +153,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
         try:
             results = self._wait(_converse(self.pgconn, statements), self.timeout_s)
         except BaseException:
-            self.pgconn.finish()  # in the middle of an answer, it is of no more use
+            self.pgconn.finish()  # in the middle of an answer it is unusable
             raise
         for result in results:
             if result.status == ExecStatus.FATAL_ERROR:
@@ -181,9 +181,9 @@ class TimeoutConnection(psycopg.Connection[Any]):
         return super().wait(self._bounded(gen, timeout_s), interval)
 
     def _bounded(self, gen: PQGen[RV], timeout_s: float) -> PQGen[RV]:
-        """Wait as the generator does, unless nothing moves for `timeout_s` seconds.
+        """Wait as the generator does, unless there is no progress for `timeout_s` seconds.
 
-        A large message takes a slow network long, and that is no frozen server.
+        A large message may take long on a slow network although the server is not frozen.
         """
         unsent_bytes = 0
         ends_at = time.monotonic() + timeout_s
@@ -201,8 +201,8 @@ class TimeoutConnection(psycopg.Connection[Any]):
             return result
 
     def abandon(self, timeout_s: float) -> ServerTimeout:
-        """Close the connection to a server that does not answer, and return what to raise."""
-        # In the middle of an answer, it is of no more use.
+        """Close the connection to a server that does not answer, and return the error to raise."""
+        # In the middle of an answer it is unusable.
         self.pgconn.finish()
         _timed_out_s[self.server] = time.monotonic()
         return ServerTimeout(f"the server did not respond within {timeout_s:g} seconds")
@@ -221,7 +221,7 @@ def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGres
     pgconn.enter_pipeline_mode()
     for statement in statements:
         if len(statement.rows) > 1:
-            # Without a name; read once, not with each row.
+            # Unnamed; it is parsed once, not with each row.
             pgconn.send_prepare(b"", statement.sql)
         for values, formats in statement.rows:
             if len(statement.rows) > 1:
@@ -251,7 +251,7 @@ def numbered(sql: str) -> bytes:
 
 
 def as_sent(values: Iterable[Value]) -> Sent:
-    """Return the values as the protocol has them. Raises UnicodeEncodeError and psycopg.DataError."""
+    """Return the values in the protocol's form. Raises UnicodeEncodeError and psycopg.DataError."""
     sent: list[Any] = []
     formats = []
     for value in values:
@@ -266,9 +266,9 @@ def as_sent(values: Iterable[Value]) -> Sent:
 
 
 def is_usable(connection: TimeoutConnection) -> bool:
-    """Return False if the connection has ended, as far as can be seen: an idle one has no input.
+    """Return False if the connection is known to have ended: an idle connection has no input.
 
-    Also False if its server did not answer another connection since this one was opened.
+    Also return False if its server did not answer another connection since this one was opened.
     """
     if connection.closed or connection.opened_s < _timed_out_s.get(connection.server, 0.0):
         return False
@@ -278,7 +278,7 @@ def is_usable(connection: TimeoutConnection) -> bool:
 
 
 def connect(address: PostgresAddress, *, timeout_s: float) -> TimeoutConnection:
-    """Return a connection on which each statement is committed on its own. Raises what psycopg raises."""
+    """Return a connection that commits each statement separately. Raises what psycopg raises."""
     connection = TimeoutConnection.connect(
         address.url,
         # No session state: a pooler between us may give each transaction another server
@@ -305,7 +305,7 @@ def postgres_engine(
         creator=partial(connect, address, timeout_s=timeout_s),
         paramstyle="format",
         poolclass=NullPool,
-        # The text of an error ends in logs; what was to be written is personal data.
+        # The text of an error may be logged, and the parameters are personal data.
         hide_parameters=True,
     )
     if begin is None:
@@ -320,7 +320,7 @@ def postgres_engine(
 
 
 class ThreadConnection:
-    """A thread's connection: opened when first asked for, and again after it has ended."""
+    """A thread's connection: opened on first use, and again after it has ended."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -328,7 +328,7 @@ class ThreadConnection:
 
     def get(self) -> sqlalchemy.Connection:
         """Return the connection. Raises what opening one raises."""
-        # Another thread may discard it, when the store is closed.
+        # Another thread may discard it when the store is closed.
         found = self.connection
         if found is not None and (found.invalidated or not is_usable(driver(found))):
             self.discard()
@@ -338,7 +338,7 @@ class ThreadConnection:
         return found
 
     def discard(self) -> None:
-        """Close the connection, if there is one, and with it the transaction that was open."""
+        """Close the connection, if there is one, with its open transaction."""
         connection, self.connection = self.connection, None
         if connection is not None:
             with contextlib.suppress(*DRIVER_ERRORS):
@@ -350,8 +350,7 @@ class ErrorClass(Enum):
     """What can be done about an error."""
 
     UNAVAILABLE = auto()
-    """The server is gone or cannot be written to: try again with another connection, perhaps
-    elsewhere."""
+    """The server is gone or read-only: retry with another connection, perhaps to another server."""
 
     RACE = auto()
     """Somebody else was first: rolled back, and to be tried again."""
@@ -377,24 +376,24 @@ _BY_STATE: Final = {
     "25P03": ErrorClass.UNAVAILABLE,  # idle in a transaction for too long
     "40001": ErrorClass.RACE,
     "40P01": ErrorClass.RACE,  # deadlock
-    "23505": ErrorClass.RACE,  # a unique name or number that somebody took at the same time
+    "23505": ErrorClass.RACE,  # another transaction took a unique name or number
     "53100": ErrorClass.DISK_FULL,
     "55P03": ErrorClass.BUSY,  # lock_timeout
     "57014": ErrorClass.BUSY,  # statement_timeout
 }
 _BY_CLASS: Final = {
-    # Connections, a server that stops or starts, and one without resources for more connections.
+    # Failed connections, a server that stops or starts, and one that has no resources left.
     **dict.fromkeys(("08", "57", "53"), ErrorClass.UNAVAILABLE),
     # Values, constraints, limits such as that of an index, and triggers.
     **dict.fromkeys(("21", "22", "23", "44", "54", "P0"), ErrorClass.REFUSED),
 }
 
 LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
-"""Without an error code of the server: the connection is lost, or there was no answer in time."""
+"""The errors of a lost connection, or of no answer in time, if the server sent no error code."""
 
 
 def classify_error(error: BaseException) -> ErrorClass:
-    """Return what can be done about an error of a driver, or a LostRace."""
+    """Return the class of a driver's error or a LostRace."""
     if isinstance(error, LostRace):
         return ErrorClass.RACE
     cause = getattr(error, "orig", error)
@@ -407,8 +406,8 @@ def classify_error(error: BaseException) -> ErrorClass:
 
 
 def jittered(delays_s: Sequence[float], tries: int) -> float:
-    """Return the delay before the next try, half to one and a half times what is given for it: the last
-    one repeats."""
+    """Return the delay before the next try: 0.5 to 1.5 times the next of the delays; the last one
+    repeats."""
     return delays_s[min(tries, len(delays_s) - 1)] * random.uniform(0.5, 1.5)
 
 
@@ -425,10 +424,10 @@ def _locate(error: Any) -> str:
 
 
 def explain(error: BaseException, label: str) -> ResumesError:
-    """Return the store's error for one of the driver."""
+    """Return the store's error for an error of the driver."""
     cause = getattr(error, "orig", error)
     state = getattr(cause, "sqlstate", None)
-    # The first line: the next ones may repeat the values.
+    # Only the first line: others may contain the values.
     text = str(cause).strip().partition("\n")[0] + (f" ({state})" if state else "")
     match classify_error(error):
         case ErrorClass.REFUSED:

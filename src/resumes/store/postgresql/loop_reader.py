@@ -1,14 +1,15 @@
-"""Reads of an event loop, without threads: the queries of one iteration go to the server together.
+"""Reads of an event loop, without threads: the queries of one iteration are sent to the server together.
 
-A thread for each read and a round trip for each statement cost several times what the statements do.
-Here all statements of an iteration are one message on one connection, which is one transaction to a
-pooler; none has a name, so none outlives the message (pitfalls S18).
+A thread per read and a round trip per statement would cost several times more than the statements. Here
+all statements of an iteration are one message on one connection, which is one transaction to a pooler;
+they are unnamed, so they do not outlive the message (pitfalls S18).
 
 What a reader promises:
-- Rows are as they were committed when they were asked for, or later.
-- The event loop never blocks: for no frozen server, for no connection being opened (pitfalls S17).
-- A query that finds no server is sent again until its deadline, so that a failover makes an answer
-  slow and does not fail it. After the deadline it is StoreUnavailable.
+- Rows are as they were committed when `fetch` was called, or later.
+- The event loop never blocks, neither for a frozen server nor while a connection is opened (pitfalls
+  S17).
+- A query is sent again until its deadline if there is no server, so that a failover delays answers
+  instead of making them fail. After the deadline it raises StoreUnavailable.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ class _Query:
         self.waiters: list[asyncio.Future[list[Row]]] = []
         self.tries = 0
         self.goes_alone = False
-        """Whether it was refused once: it must not fail others again."""
+        """Whether it was refused once, so that it must not make others fail again."""
 
     @property
     def is_wanted(self) -> bool:
@@ -95,14 +96,14 @@ class LoopReader:
         self._loop = loop
         self._connection: TimeoutConnection | None = None
         self._watched = -1
-        """The connection's socket under a number of our own: libpq closes its own at any time."""
+        """A duplicate of the connection's socket, since libpq may close its own at any time."""
         self._connecting: asyncio.Future[TimeoutConnection] | None = None
         self._unsent: dict[Any, _Query] = {}
-        """What is to be sent next: by statement and values, so that coroutines that ask the same share
-        the rows, or by the query itself if it is sent again."""
+        """The queries to send next, by statement and values, so that coroutines with the same query share
+        the rows; by the query itself if it is sent again."""
         self._unanswered: set[_Query] = set()
         self._sent: list[_Query] = []
-        """What was sent and has no answer yet, in order."""
+        """The queries that were sent and are not answered yet, in order."""
         self._results: list[Any] = []
         self._sent_at = 0.0
         self._is_send_due = False
@@ -124,7 +125,7 @@ class LoopReader:
         return await waiter
 
     def close(self) -> None:
-        """Fail what waits and close the connection. From any thread."""
+        """Fail the waiting queries and close the connection, from any thread."""
         self._is_closed = True
         if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._end)
@@ -141,7 +142,7 @@ class LoopReader:
     # To the server
 
     def _plan_send(self) -> None:
-        """Send what waits in the next iteration of the loop, unless a message has no answer yet."""
+        """Send the waiting queries in the next iteration of the loop, unless a message is unanswered."""
         if self._timer is None:
             self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
         if not (self._is_send_due or self._sent or self._connecting):
@@ -164,7 +165,7 @@ class LoopReader:
         pgconn = self._connection.pgconn
         try:
             for sql, queries in groupby(self._sent, key=lambda query: query.sql):
-                # Without a name, and so parsed again with each message, but not with each query.
+                # Unnamed, so it is parsed again with each message, but not with each query.
                 pgconn.send_prepare(b"", sql)
                 for query in queries:
                     pgconn.send_query_prepared(b"", query.values, query.formats)
@@ -176,7 +177,7 @@ class LoopReader:
 
     def _take(self) -> list[_Query]:
         alone = next((query for query in self._unsent.values() if query.goes_alone), None)
-        if alone is not None:  # it is sent again, so it stands under itself
+        if alone is not None:  # it is sent again, so its key is the query itself
             del self._unsent[alone]
             return [alone] if alone.is_wanted else self._take()
         wanted = [query for query in self._unsent.values() if query.is_wanted]
@@ -216,7 +217,7 @@ class LoopReader:
             self._fail(error)
 
     def _answer(self) -> None:
-        """Give each query its rows; the first that failed and those after it are sent again."""
+        """Give each query its rows; send the first that failed and those after it again."""
         connection = self._connection
         assert connection is not None
         sent, results = self._sent, self._results
@@ -233,7 +234,7 @@ class LoopReader:
                 break
             try:
                 query.answer(connection.load_rows(result))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others are answered
+            except Exception as error:  # noqa: BLE001 - the other queries are answered
                 is_drivers = isinstance(error, DRIVER_ERRORS)
                 query.fail(explain(error, self._label) if is_drivers else error)
             self._unanswered.discard(query)
@@ -291,7 +292,7 @@ class LoopReader:
     def _expire(self) -> None:
         self._timer = None
         if self._connection is not None:
-            self._receive()  # the answer may be there, and only this loop late
+            self._receive()  # the answer may have arrived, and only this loop is late
         now = time.monotonic()
         connection = self._connection
         if self._sent and connection and self._sent_at + connection.timeout_s <= now:

@@ -38,17 +38,17 @@ from resumes.store.write_queue import not_text
 logger = logging.getLogger("resumes.store")
 
 READ_TIMEOUT_S: Final = 30.0
-"""How long a statement that reads may take: counting millions of rows takes some of it."""
+"""How long a reading statement may take; counting millions of rows takes long."""
 
 WRITE_TIMEOUT_S: Final = 6.0
-"""How long each statement of a write may take before its server counts as frozen: a second more
-than the server itself allows, whose error says more."""
+"""How long each statement of a write may take before its server counts as frozen: a second more than
+the server's own timeout, whose error says more."""
 
 LONG_TIMEOUT_S: Final = 60.0
-"""How long each statement may take of a transaction that reads or fills a whole store."""
+"""How long each statement of a transaction that reads or fills a whole store may take."""
 
-# Sent with each BEGIN, since a pooler keeps no settings (pitfalls S18). Whoever stops in the
-# middle of a transaction does not hold an account's row for long.
+# Sent with each BEGIN, since a pooler keeps no settings (pitfalls S18). A process that is stopped in
+# the middle of a transaction does not hold an account's row for long.
 BEGIN: Final = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
     "SET LOCAL lock_timeout = '2s';"
@@ -56,8 +56,8 @@ BEGIN: Final = (
     "SET LOCAL idle_in_transaction_session_timeout = '15s'"
 )
 
-# What a role or a database may have as its own default ends no transaction that takes long. Servers
-# before 17 do not have the last setting.
+# Prevents default timeouts of a role or a database from ending long transactions. Servers before 17 do
+# not have the last setting.
 UNLIMITED: Final = (
     "SET LOCAL statement_timeout = 0;"
     "SET LOCAL idle_in_transaction_session_timeout = 0;"
@@ -65,21 +65,21 @@ UNLIMITED: Final = (
 )
 
 BEGIN_SNAPSHOT: Final = (
-    # Between two statements the rows of the last one are being stored elsewhere.
+    # Between two statements the rows of the first one are being stored elsewhere.
     f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;{UNLIMITED}"
 )
 
 BEGIN_LOADING: Final = (
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};"
     "SET LOCAL lock_timeout = '5s';"
-    # Between two statements the source is read. Not without end: the server may never hear that the
-    # machine of a copy is gone, whose locks would keep the next copy out.
+    # Between two statements the source is read. The timeout is finite, since the server may never notice
+    # that a copy's machine is gone, whose locks would block the next copy.
     "SET LOCAL idle_in_transaction_session_timeout = '1h'"
 )
 
 
 class PostgresStore(Store):
-    """A store in a database of a server, or of several of which one can be written to."""
+    """A store in a database of a server, or of a group of servers of which one is writable."""
 
     is_remote = True
     engine_info = {"engine": "postgresql"}  # noqa: RUF012  (its version is not ours to report)
@@ -130,7 +130,7 @@ class PostgresStore(Store):
 
 
 def snapshot_of(url: str) -> contextlib.AbstractContextManager[Connection]:
-    """Return a block with a connection whose statements all see the same moment, and write nothing.
+    """Return a block with a read-only connection whose statements all see the same moment.
 
     Raises StoreUnavailable.
     """
@@ -177,7 +177,7 @@ def set_page_cost(connection: Connection) -> None:
     """Lower the planner's cost of random pages for this role in this database, in the caller's
     transaction.
 
-    Nothing changes where somebody has chosen a value, or where the role may not change it.
+    Do nothing if a value is set already, or if the role may not change it.
     """
     source = text("SELECT source FROM pg_settings WHERE name = 'random_page_cost'")
     try:
@@ -186,7 +186,7 @@ def set_page_cost(connection: Connection) -> None:
                 return
             name = connection.execute(text("SELECT current_database()")).scalar_one()
             quoted = connection.dialect.identifier_preparer.quote_identifier(name)
-            # As a default of the role: a pooler between us may not pass on settings of a session.
+            # Set a default of the role, since a pooler may not pass on settings of a session.
             connection.exec_driver_sql(
                 f"ALTER ROLE CURRENT_USER IN DATABASE {quoted} "
                 f"SET random_page_cost = {RANDOM_PAGE_COST}"
@@ -200,14 +200,14 @@ CREATE_LOCK: Final = (
     "INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT DO NOTHING",
 )
 CREATED_MEANWHILE: Final = ("23505", "42P07", "42710", "40001", "40P01", "XX000")
-"""The errors of those who create the same table at the same time: at the next try it is there."""
+"""The errors when processes create the same table at the same time; at the next try it exists."""
 
 LOCK_TIMEOUT_S: Final = 5.0
 LOCK_DELAYS_S: Final = (0.1,)
 """How long creating the lock's table is retried, and the delay before each retry."""
 
 BEGIN_UPGRADE: Final = (
-    # One of them migrates, the others wait for it that long.
+    # One process migrates; the others wait for it for this long.
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};SET LOCAL lock_timeout = '60s'"
 )
 
@@ -222,13 +222,13 @@ UPGRADE_TIMEOUT_S: Final = 3_600.0
 
 
 def find_state(connection: Connection, label: str) -> str:
-    """Return what `migrations.find_state` does, but "current" for a newer store that says it can be used
-    by this program: its nodes are being replaced one by one.
+    """Return what `migrations.find_state` returns, but "current" for a newer store that this program may
+    use, while its nodes are being replaced one by one.
 
     Raises StoreIncompatible also for a database of another program, and for an empty one that cannot
     keep every character.
     """
-    # All tables at once: between two looks somebody else may create the store.
+    # Read all tables at once, since another process may create the store between two reads.
     tables = set(inspect(connection).get_table_names())
     if "alembic_version" not in tables:
         if strangers := sorted(set(metadata.tables) & tables):
@@ -237,7 +237,9 @@ def find_state(connection: Connection, label: str) -> str:
                 "another database with --database"
             )
         encoding = connection.execute(text("SHOW server_encoding")).scalar()
-        if encoding != "UTF8":  # SQL_ASCII keeps them, but its JSON functions refuse \u00e9
+        if (
+            encoding != "UTF8"
+        ):  # SQL_ASCII keeps all characters, but its JSON functions refuse \u00e9
             raise StoreIncompatible(
                 f"{label} has the encoding {encoding}, which lacks characters of resumes. Create a "
                 "database with `createdb --template template0 --encoding UTF8 --locale C.UTF-8 NAME`"
@@ -257,7 +259,7 @@ def find_state(connection: Connection, label: str) -> str:
 def upgrade_database(locking: Engine, upgrading: Engine, label: str) -> None:
     """Bring the store to the newest revision, unless another process does so first.
 
-    The first engine creates the lock, and has less time. On any error the store is as it was.
+    The first engine creates the lock, with a shorter timeout. On any error the store is unchanged.
     """
 
     def create_lock() -> None:
@@ -275,7 +277,7 @@ def upgrade_database(locking: Engine, upgrading: Engine, label: str) -> None:
     )
     with upgrading.begin() as connection:
         connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
-        # Sees what others have committed in the meantime: each statement has a new snapshot.
+        # This sees what other processes have committed meanwhile: each statement has a new snapshot.
         if find_state(connection, label) != "current":
             connection.execute(text(DDL_TIMEOUT))
             migrations.run(connection)

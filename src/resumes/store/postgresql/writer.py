@@ -1,10 +1,11 @@
 """Writer threads for PostgreSQL, each of which writes for one account at a time.
 
-What is promised to each caller:
-- Until its deadline, what is known to be rolled back is tried again: a lost server, a race. So is
-  each write of a batch that failed, alone, so that one of them cannot fail the others (pitfalls S7).
-- A COMMIT without an answer is neither repeated nor reported as failed until the server says what
-  became of its transaction (pitfalls S2).
+Each caller is promised:
+- Until its deadline, a write that is known to be rolled back is retried, after a lost server or a
+  race. Each write of a failed batch is retried alone, so that none can make the others fail (pitfalls
+  S7).
+- A COMMIT without an answer is neither repeated nor reported as failed until the server reports the
+  outcome of its transaction (pitfalls S2).
 """
 
 import contextlib
@@ -45,10 +46,10 @@ THREADS: Final = 4
 """Writer threads of a process, each with its own connection."""
 
 RETRY_DELAYS_S: Final = (0.01, 0.05, 0.1, 0.2, 0.5)
-"""Before each retry; the last one repeats. Jitter is added, for races."""
+"""The delays before each retry; the last one repeats. Jitter is added because of races."""
 
 MAX_RACES: Final = 20
-"""How often a lost race is tried again."""
+"""How often a lost race is retried."""
 
 PROOF_TIMEOUT_S: Final = 15.0
 """How long after its deadline the outcome of a write without an answer is looked for."""
@@ -74,9 +75,9 @@ FIND_STATUS: Final = f"SELECT pg_xact_status(%s::xid8), {SERVER}"
 
 
 class _Transaction(NamedTuple):
-    """How a transaction is known to its server, and what its writes come to once it is committed.
+    """A transaction's identity on its server, and the outcomes of its writes once it is committed.
 
-    `number` is None for one that has changed nothing.
+    `number` is None if it has changed nothing.
     """
 
     number: str | None
@@ -85,7 +86,7 @@ class _Transaction(NamedTuple):
 
 
 class _Unanswered(Exception):
-    """COMMIT of the transaction had no answer."""
+    """Raised when the transaction's COMMIT had no answer."""
 
     def __init__(self, transaction: _Transaction) -> None:
         super().__init__()
@@ -93,26 +94,26 @@ class _Unanswered(Exception):
 
 
 class _StillOpen(Exception):
-    """The transaction has neither been committed nor rolled back yet."""
+    """Raised while the transaction is neither committed nor rolled back."""
 
 
 class PostgresWriter(WriteQueue):
-    """The queue and its threads. No two of them write for one account at the same time. The transactions
-    of `engine` wait for locks a short while only."""
+    """The queue and its threads. No two threads write for one account at the same time. The transactions
+    of `engine` wait for locks only briefly."""
 
     def __init__(self, engine: Engine, label: str) -> None:
         super().__init__(*(f"store-writer-{number}" for number in range(1, THREADS + 1)))
         self._engine = engine
         self._label = label
         self._busy: list[str | None] = []
-        """The accounts that threads write for; None for a write of no account."""
+        """The accounts that threads write for; None for a write without an account."""
         self._is_paused = False
         for thread in self._threads:
             thread.start()
 
     def wake(self) -> None:
         with self._changed:
-            # No more than have something to do: a thread that wakes takes the interpreter from others.
+            # Wake only threads that have something to do: each one takes the interpreter from others.
             accounts = {write.account_id or write for write in self._waiting}
             self._changed.notify(len(accounts.difference(self._busy)))
 
@@ -146,8 +147,8 @@ class PostgresWriter(WriteQueue):
         return explain(error, self._label) if isinstance(error, DRIVER_ERRORS) else error
 
     def _take_batch(self) -> list[Write]:
-        """Wait for writes of an account that no thread writes for, and return them; none when the queue
-        is closed and empty."""
+        """Wait for writes of an account that no thread writes for, and return them; empty when the queue is
+        closed and empty."""
         with self._changed:
             while True:
                 self.expire()
@@ -159,7 +160,7 @@ class PostgresWriter(WriteQueue):
                 self._changed.wait(EXPIRY_INTERVAL_S if self._waiting else None)
 
     def _iter_next(self) -> Iterator[Write]:
-        """Yield the writes of the account whose turn it is; one of no account alone."""
+        """Yield the writes of the next account, or a single write without an account."""
         busy = set(self._busy) - {None}
         first = next((write for write in self._waiting if write.account_id not in busy), None)
         if first is not None and first.account_id is None:
@@ -170,15 +171,15 @@ class PostgresWriter(WriteQueue):
     def _end_batch(self, batch: list[Write]) -> None:
         with self._changed:
             self._busy.remove(batch[0].account_id)
-            # Nobody else is woken: the thread that leaves takes the next account itself.
+            # No other thread is woken: this one takes the next account itself.
             if self._is_paused or self._is_closing:
                 self._changed.notify_all()
 
     # One batch, on the thread's own connection
 
     def _commit(self, own: ThreadConnection, batch: list[Write]) -> list[Any]:
-        """Return the outcomes, committed. Raises what the batch is refused with, or its own error:
-        then it is rolled back."""
+        """Commit the batch and return its outcomes. Raises the error by which it is refused or failed,
+        after rolling it back."""
         ends_at = max(write.deadline for write in batch)
         tries = races = 0
         cause: BaseException
@@ -221,7 +222,7 @@ class PostgresWriter(WriteQueue):
         try:
             transaction.commit()
         except Exception as error:
-            # Whatever it was: what may still be open must not be committed with the next.
+            # A transaction that may still be open must not be committed with the next one.
             own.discard()
             if classify_error(error) in (ErrorClass.RACE, ErrorClass.REFUSED):
                 raise  # the server has answered, and rolled back
@@ -231,8 +232,8 @@ class PostgresWriter(WriteQueue):
     def _was_committed(
         self, own: ThreadConnection, batch: list[Write], transaction: _Transaction, ends_at: float
     ) -> bool:
-        """Return whether a COMMIT without an answer was done. Raises OutcomeUnknown if neither the
-        server nor what is stored can tell."""
+        """Return whether an unanswered COMMIT was done. Raises OutcomeUnknown if neither the server nor the
+        stored rows prove it."""
         if transaction.number is None:
             return True
 
@@ -263,11 +264,11 @@ class PostgresWriter(WriteQueue):
 def _find_verdict(
     connection: Connection, batch: list[Write], transaction: _Transaction
 ) -> bool | None:
-    """Return whether the transaction was committed; None if that cannot be told. Raises _StillOpen."""
+    """Return whether the transaction was committed; None if that is unknown. Raises _StillOpen."""
     try:
         ((status, server),) = driver(connection).run(FIND_STATUS, [transaction.number]).rows
     except psycopg.errors.InvalidParameterValue:
-        return False  # this server has not given that number yet
+        return False  # this server has not assigned that number yet
     match status:
         case "in progress":
             raise _StillOpen

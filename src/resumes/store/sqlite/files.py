@@ -318,16 +318,16 @@ def check_room(folder: Path, needed_bytes: int) -> None:
 
 
 def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]) -> None:
-    """Write a compact copy of the store of one moment; others can read and write during this.
+    """Write a compact copy of the store at one moment; others can read and write during this.
 
-    A backup page by page would begin again with each write (pitfalls S11). `on_progress` is called
-    with the bytes that are written; what it raises ends the copy. Raises StoreUnavailable.
+    A page-by-page backup would begin again after each write (pitfalls S11). `on_progress` is called with
+    the number of bytes written; its exceptions end the copy. Raises StoreUnavailable.
     """
     create_private(copy)
     raised: list[BaseException] = []
 
-    # The driver drops what its callback raises, and ends the statement. Ctrl-C would mostly be raised
-    # as a function is entered, before any `try` in it; a generator that is at its `yield` is inside.
+    # The driver drops its callback's exception, and ends the statement. Ctrl-C would mostly be raised
+    # as a function is entered, before any `try` in it; a generator at its `yield` is inside its `try`.
     def report() -> Iterator[int]:
         try:
             while True:

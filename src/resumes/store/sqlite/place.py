@@ -26,8 +26,8 @@ _KINDS: Final = {
 
 
 def check_place(path: Path) -> None:
-    """Raise StoreUnavailable unless a store can be in this place, and Conflict for a name that
-    belongs to another database."""
+    """Raise StoreUnavailable unless a store can be at this path, and Conflict for a name that belongs to
+    another database."""
     if not path.parent.is_dir():
         raise StoreUnavailable(
             f"Folder not found: {path.parent}. Create it, or choose another database"
@@ -38,9 +38,9 @@ def check_place(path: Path) -> None:
         raise StoreUnavailable(f"The database {path} is a pipe or a device; use a file")
     refuse_special_files(path)
     check_name(path)
-    # The users of a file coordinate through shared memory, which belongs to one machine: two machines
-    # would damage the file or its log (SQLite's "Write-Ahead Logging", 1). A folder shared by a host is
-    # allowed, though doctor mentions it: containers may have nothing else, and the host does not use it.
+    # Processes coordinate through shared memory, which belongs to one machine: two machines would
+    # damage the file or its log (SQLite's "Write-Ahead Logging", 1). A folder shared by a host is allowed,
+    # though doctor mentions it: containers may have nothing else, and the host does not use it.
     for place in (path, path.parent):
         kind = find_kind(place)
         if kind is not None and SHARED.get(kind, OF_A_HOST) != OF_A_HOST:

@@ -112,7 +112,7 @@ class Identity:
                 return found.st_nlink
         except FileNotFoundError:
             what = "removed or renamed"
-        except OSError as error:  # whatever it is, it may be temporary
+        except OSError as error:  # any of them may be temporary
             raise StoreUnavailable(
                 f"The store {self._path} cannot be checked ({error.strerror}), so nothing was "
                 "done; try again"
@@ -124,7 +124,7 @@ class Identity:
             self.check_in_place()  # which says more, if it is gone by now
             remedy = ""
         with self._noticing:
-            if self._lost is None:  # the first error is given again and again
+            if self._lost is None:  # the first error is raised each time
                 self._lost = (
                     f"{name} was {what} while the store was in use, so nothing is read or written "
                     f"anymore. Stop every program that uses it, {remedy}then start them again"
@@ -290,11 +290,11 @@ class _Reading:
         return StoreUnavailable("The store is closed")
 
     def close(self) -> None:
-        """Interrupt the statements that run, wait for those who read, and close all connections."""
+        """Interrupt running statements, wait for reading threads, and close all connections."""
         with self._closing:
             self._is_closed = True
         for reader in [*self._readers]:
-            # Again and again: one that has not begun is not interrupted.
+            # Repeatedly, since a statement that has not begun is not interrupted.
             while not reader.in_use.acquire(timeout=INTERRUPT_INTERVAL_S):
                 driver(reader.connection).interrupt()
             reader.connection.close()
@@ -392,9 +392,9 @@ NO_TEXT: Final = "JSON cannot hold BLOB values"
 
 
 def describe(error: Exception) -> str:
-    """Return what the driver says, without what is in the store."""
+    """Return the driver's message, without data from the store."""
     text = str(getattr(error, "orig", error))
-    # The rest of the driver's message is the text: somebody's resume.
+    # The rest of the driver's message is the text, which is part of a resume.
     return NOT_UTF8 if text.startswith(UNREADABLE) else text
 
 

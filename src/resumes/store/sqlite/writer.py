@@ -1,18 +1,17 @@
 """The writer thread: how one process writes to SQLite.
 
-A turn takes what is waiting, acquires the file lock that the processes of a store share, and
-commits everything in one transaction: with many callers a durable commit costs each a fraction
-(group commit). Turns belong to the thread; an event loop whose coroutines write may begin one
-itself when nobody has the turn, and leave only the commit to the thread (decision 0008). The
-file lock is for fairness and bounded waiting; that writes exclude one another rests on BEGIN
-IMMEDIATE.
+A turn takes the waiting writes, acquires the file lock that the processes of a store share, and
+commits everything in one transaction: with many callers a durable commit costs each only a fraction
+(group commit). Turns belong to the thread; an event loop whose coroutines write may begin a turn
+itself when none is running, and leave only the commit to the thread (decision 0008). The file lock is
+for fairness and bounded waiting; mutual exclusion of writes comes from BEGIN IMMEDIATE.
 
-What is promised to each caller:
+Each caller is promised:
 - A request that was not begun by its deadline is withdrawn: nothing was done (pitfalls S3).
-- What was begun gets its true outcome. A batch that is known to be rolled back is run again,
-  request by request, so that one of them cannot fail the others (pitfalls S7).
+- A request that was begun gets its true outcome. A batch that is known to be rolled back is run
+  again, request by request, so that none can make the others fail (pitfalls S7).
 - A failed COMMIT is proved gone by a later successful one, or reported as unknown (pitfalls S2).
-- What was committed to a file that is not the store's any more is not reported as done.
+- A write to a file that is no longer the store's is not reported as done.
 """
 
 import contextlib
@@ -46,10 +45,10 @@ FILE_LOCK_TIMEOUT_S: Final = 0.05
 """How long the thread waits for the file lock before it looks for expired writes."""
 
 DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
-"""A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
+"""A driver's error, as SQLAlchemy wraps it and as statements that bypass SQLAlchemy raise it."""
 
 REFUSALS: Final = ("SQLITE_CONSTRAINT", "SQLITE_TOOBIG", "SQLITE_MISMATCH")
-"""How the names of errors begin for which the values are at fault, and nothing else."""
+"""The beginnings of the names of errors that only the values cause."""
 
 FIND_MOVING_TO: Final = Prepared(select(MOVING_TO))
 
@@ -184,7 +183,7 @@ class SqliteWriter(WriteQueue):
             batch = self._take_batch()
             if batch:
                 began_s = time.monotonic()
-                # If that fails, it is rolled back; the thread does it again and says why.
+                # If this fails, it is rolled back; the thread repeats it and logs why.
                 with contextlib.suppress(Exception):
                     applied = self._apply(batch, timeout_s=0)
                 with self._changed:
@@ -331,8 +330,7 @@ class SqliteWriter(WriteQueue):
     def _settle(self, applied: _Applied) -> list[Any]:
         """Commit the transaction and return its outcomes.
 
-        Otherwise it is rolled back: raises StoreUnavailable when that is certain, _CommitFailed
-        when it is not.
+        On failure it is rolled back: raises StoreUnavailable if that is certain, else _CommitFailed.
         """
         try:
             self._check()
@@ -340,7 +338,7 @@ class SqliteWriter(WriteQueue):
         except BaseException as error:
             self._roll_back(applied.transaction)
             if _name_of(error) == "SQLITE_FULL":
-                # The log had no room for its pages, of which the one that commits is the last.
+                # The log had no room for its pages; the page that commits is the last one.
                 raise StoreUnavailable(FULL) from error
             if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
                 raise
