@@ -209,7 +209,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
 
 
 def _count_unsent(descriptor: int) -> int:
-    """Return how much of what was written to the socket the other side has not confirmed."""
+    """Return how many bytes that were written to the socket are not acknowledged yet."""
     try:
         unsent = fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0" * 4)
     except OSError:
@@ -298,8 +298,8 @@ def connect(address: PostgresAddress, *, timeout_s: float) -> TimeoutConnection:
 def postgres_engine(
     address: PostgresAddress, *, timeout_s: float, begin: str | None = None
 ) -> Engine:
-    """Return an engine without a pool. `begin` is what begins a transaction, statements with ";"
-    between them; None: each statement is committed on its own, as readers need it."""
+    """Return an engine without a pool. `begin` has the statements that begin a transaction, with ";"
+    between them; None: each statement is committed separately, as readers need it."""
     engine = sqlalchemy.create_engine(
         "postgresql+psycopg://",
         creator=partial(connect, address, timeout_s=timeout_s),
@@ -353,19 +353,19 @@ class ErrorClass(Enum):
     """The server is gone or read-only: retry with another connection, perhaps to another server."""
 
     RACE = auto()
-    """Somebody else was first: rolled back, and to be tried again."""
+    """Another transaction was first: this one was rolled back, and should be retried."""
 
     BUSY = auto()
-    """Somebody holds the row for long: nothing was done."""
+    """Another transaction holds the row for too long: nothing was done."""
 
     DISK_FULL = auto()
     """The server has no space: nothing was done."""
 
     REFUSED = auto()
-    """The values are at fault: they are refused each time, and others are not."""
+    """The values are at fault: they are refused each time, but other values are not."""
 
     OTHER = auto()
-    """The statement, or what it needs, is at fault: a right or a table is missing, for example."""
+    """The statement is at fault, or a right or a table that it needs is missing."""
 
 
 _BY_STATE: Final = {

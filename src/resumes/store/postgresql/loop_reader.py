@@ -40,13 +40,13 @@ from resumes.store.store import Row
 from resumes.store.write_queue import EXPIRY_INTERVAL_S
 
 DEADLINE_S: Final = 10.0
-"""How long a query may take in all, as long as a write."""
+"""How long a query may take in total, the same as a write."""
 
 RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
-"""Before each retry; the last one repeats. Jitter is added."""
+"""The delays before each retry; the last one repeats. Jitter is added."""
 
 LASTING: Final = (ErrorClass.REFUSED, ErrorClass.OTHER)
-"""Errors that a query would have each time."""
+"""The classes of errors that a retry would raise again."""
 
 BUSY: Final = "The store's database is not responding, so nothing was done; try again"
 CLOSED: Final = "The store is closed"

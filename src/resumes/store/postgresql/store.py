@@ -212,10 +212,10 @@ BEGIN_UPGRADE: Final = (
 )
 
 DDL_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
-"""How long a change of a table waits for those who use it: all others queue behind it."""
+"""How long a change of a table waits for its users, since all other users queue behind it."""
 
 CHECK_TIMEOUT_S: Final = 15.0
-"""How long each statement may take that only looks at the store, or creates the lock."""
+"""How long each statement that only examines the store, or creates the lock, may take."""
 
 UPGRADE_TIMEOUT_S: Final = 3_600.0
 """How long each statement of a migration may take."""

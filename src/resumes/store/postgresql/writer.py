@@ -52,14 +52,14 @@ MAX_RACES: Final = 20
 """How often a lost race is retried."""
 
 PROOF_TIMEOUT_S: Final = 15.0
-"""How long after its deadline the outcome of a write without an answer is looked for."""
+"""How long after its deadline the outcome of an unanswered write is looked for."""
 
 FULL: Final = "The database's disk is full, so nothing was done; try again when there is room"
 
 
-# A server that crashes, and a standby that takes its place, may give another transaction a number that
-# it gave before: what was not yet on its disk is forgotten. By these two times, an unchanged server is
-# known: every recovery from a crash resets the second one.
+# After a crash or a failover, a server may assign a transaction number twice, as it forgets what was not
+# yet on its disk. These two times identify an unchanged server: every recovery from a crash resets the
+# second one.
 SERVER: Final = (
     "concat(extract(epoch FROM pg_postmaster_start_time()), ' ', "
     "extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
@@ -208,8 +208,8 @@ class PostgresWriter(WriteQueue):
             time.sleep(delay_s)
 
     def _try(self, own: ThreadConnection, batch: list[Write]) -> list[Any]:
-        """Return the outcomes, committed. Raises _Unanswered, and any other error once the transaction
-        is rolled back."""
+        """Commit the batch and return its outcomes. Raises _Unanswered, and any other error once the
+        transaction is rolled back."""
         try:
             connection = own.get()
             transaction = connection.begin()

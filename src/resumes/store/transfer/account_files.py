@@ -1,13 +1,13 @@
 """Account files: one account as a file, to be imported into any store.
 
-An account file is a SQLite store that holds one account, and has a mark of its own: nothing opens it as
-a store, and it is never taken for a backup (docs/decisions/0019). It is filled and compared as a backup
-is, from one moment of the store.
+An account file is a SQLite store with one account and its own mark, so that it is never opened as a store
+or taken for a backup (docs/decisions/0019). It is filled and compared like a backup, from one moment of
+the store.
 
-An import looks at a private copy of the file, since anybody may have made it, and checks all of it before
-anything is stored. Then its rows go, slice by slice, into an account that is closed and has a name that
-nobody can choose; they are read again and compared, and the last transaction opens the account under its
-own name. An import that was cut off is removed by the next one.
+An import reads a private copy of the file, since the file is untrusted, and checks all of it before
+anything is stored. Then its rows are stored, slice by slice, in an account that is closed and has a name
+that users cannot choose; they are read again and compared, and the last transaction opens the account
+under its own name. The next import removes one that was cut off.
 """
 
 import contextlib
@@ -106,12 +106,12 @@ MARK_AT: Final = 68
 """The byte at which a SQLite file has its mark."""
 
 NDJSON: Final = b'{"format":"resumes-account"'
-"""How the account files of version 1.0 begin."""
+"""The first bytes of the account files of version 1.0."""
 
 TOGETHER: Final = (
     (api_keys,),
     (key_directory,),
-    # A resume without its document is damage, also in an account that is not there yet.
+    # A resume must never be without its document, even in an account that is still closed.
     (resumes, documents),
     (imported_files,),
     (imported_items,),
@@ -127,10 +127,10 @@ MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
 """A document is a small part of it."""
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
-"""What the log next to a store may grow to while much is written."""
+"""The maximum size of the log next to a store while much is written."""
 
 SLICE_ROWS: Final = 500
-"""Rows of one transaction, so that other writers get their turn."""
+"""How many rows one transaction inserts, so that other writers get their turn."""
 
 SLICE_BYTES: Final = 4 * 1024 * 1024
 """A slice with this many bytes ends before it has all its rows."""
@@ -143,7 +143,7 @@ def is_account_file(file: BinaryIO) -> bool:
 
 
 def _mark(path: Path, application_id: int) -> None:
-    """Give a database that nobody has open another mark."""
+    """Set the mark of a database that no process has open."""
     with path.open("r+b") as file:
         file.seek(MARK_AT)
         file.write(application_id.to_bytes(4))
@@ -162,7 +162,7 @@ def export_account(
 ) -> None:
     """Write the account, as it is at one moment, to the file.
 
-    With `with_keys` its active keys are in it, as their SHA-256: they are valid wherever the account is
+    With `with_keys` it includes the SHA-256 of the active keys, which are valid wherever the account is
     imported. Raises NotFound, InvalidArgument and Conflict for the file, StoreUnavailable, and
     StoreIncompatible for a damaged row.
     """
@@ -210,8 +210,8 @@ def _snapshot(store: Store) -> Iterator[Connection]:
 
 
 def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:
-    """Return the rows of an account's file, of a store's tables. What a damaged store has lost a part of
-    (`db check` says so) is left out, and the resumes are counted again."""
+    """Return the rows of an account's file, from a store's tables. Incomplete resumes of a damaged store
+    (`db check` names them) are left out, and the resumes are counted again."""
 
     def whole(resume_id: Column[str]) -> ColumnElement[bool]:
         table = resume_id.table
@@ -244,7 +244,7 @@ def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:
 
 
 def contents_of(digests: Sequence[TableDigest]) -> str:
-    """Return the SHA-256 of all tables, by which a file shows that it has changed."""
+    """Return the SHA-256 of all tables, by which changes of a file are detected."""
     lines = (f"{table.name} {table.rows} {table.sha256}\n" for table in digests)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -285,12 +285,12 @@ def import_account(
 ) -> tuple[AccountInfo, dict[str, int]]:
     """Import the account of the file, with its ids and times, under its name or `name`.
 
-    Return the account, and how many rows of each table were imported. `slice_rows` go in one
-    transaction. All its resumes are imported even where its plan allows fewer. Raises
-    InvalidArgument for a file that cannot be read, StoreIncompatible for one that this service cannot
-    have written or that is damaged, Conflict for a name or a key that is taken, NotFound for a
-    plan that is not there, and what `Store.write` raises; nothing is there then but what the next call
-    removes, or after OutcomeUnknown perhaps the account.
+    Return the account, and the number of imported rows by table. One transaction stores `slice_rows`
+    rows. All resumes are imported even if the plan allows fewer. Raises InvalidArgument for a file
+    that cannot be read, StoreIncompatible for a file that this service cannot have written or that is
+    damaged, Conflict for a name or a key that is taken, NotFound for a missing plan, and what
+    `Store.write` raises; then only rows are left that the next call removes, or after OutcomeUnknown
+    perhaps the account.
     """
     check_account_file(file)
     size_bytes = file.stat().st_size
@@ -334,7 +334,7 @@ def _refuse(file: Path, why: str) -> NoReturn:
 
 @contextlib.contextmanager
 def _reading(copy: Path, file: Path) -> Iterator[Connection]:
-    """Yield a connection that reads the copy of the file. Raises StoreIncompatible for what is damaged."""
+    """Yield a connection that reads the copy of the file. Raises StoreIncompatible if it is damaged."""
     try:
         with sqlite_engine(copy, transactions=False, query_only=True).connect() as connection:
             yield connection
@@ -345,14 +345,14 @@ def _reading(copy: Path, file: Path) -> Iterator[Connection]:
 def _judge(
     copy: Path, file: Path, now_us: int, on_progress: OnProgress
 ) -> tuple[Any, list[TableDigest]]:
-    """Return the account of the file, with its last ID, and the digests of the tables that are moved.
+    """Return the account of the file, with its last ID, and the digests of the tables to import.
 
     Raises StoreIncompatible for a file that this service cannot have written, or that is damaged.
     """
     model = copy.with_name("model.db")
     open_store(f"sqlite:///{model}").close()
     _mark(copy, APPLICATION_ID)
-    # First of all: what a foreign table or index computes is run wherever it is looked at.
+    # Do this first, since expressions of a foreign table or index are run when it is read.
     with _reading(model, model) as ours, _reading(copy, file) as connection:
         if _list_schema(ours) != _list_schema(connection):
             _refuse(file, "its tables are not those of this version")
@@ -382,7 +382,7 @@ def _list_schema(connection: Connection) -> Sequence[Any]:
 
 
 def _check_sizes(connection: Connection, file: Path) -> None:
-    """Refuse values that do not fit into memory, and rows of tables that have none in an account file."""
+    """Refuse values that do not fit into memory, and rows in tables that must be empty."""
     for table in metadata.sorted_tables:
         sizes = select(*(func.max(func.octet_length(column)) for column in table.columns))
         for size, column in zip(connection.execute(sizes).one(), table.columns, strict=True):
@@ -394,7 +394,7 @@ def _check_sizes(connection: Connection, file: Path) -> None:
 
 
 def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
-    """Return the account's row with its last ID. Refuse what a store may hold, but no account file."""
+    """Return the account's row with its last ID. Refuse content that only a store may have."""
     joined = accounts.outerjoin(account_usage, account_usage.c.account_id == accounts.c.id)
     columns = (*accounts.columns, account_usage.c.last_id_us)
     found = connection.execute(select(*columns).select_from(joined).limit(2)).all()
@@ -422,7 +422,7 @@ def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
 
 
 def _check_documents(connection: Connection, file: Path) -> None:
-    """Refuse a document that this service cannot have stored, or that its row says something else of."""
+    """Refuse a document that this service cannot have stored, or that contradicts its row."""
     is_same = (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id)
     statement = select(
         resumes.c.id, resumes.c.title, resumes.c.name, documents.c.crc32, documents.c.document
@@ -444,8 +444,8 @@ def _check_documents(connection: Connection, file: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _NewAccount:
-    """The account while it is imported; `source` is its row in the file, and `now` is when it was begun,
-    which tells it from another."""
+    """The account while it is imported; `source` is its row in the file, and `now` is when the import began,
+    which identifies this import."""
 
     account_id: str
     name: str
@@ -544,7 +544,7 @@ def _add(new: _NewAccount, some: Sequence[_TableRow], connection: Connection) ->
 def _refuse_known_keys(connection: Connection, keys: Sequence[Row]) -> None:
     """Raise Conflict for a key that is valid in this store, or whose id another key here has."""
     hashes, _, ids = zip(*keys, strict=True)
-    # By its id a key is revoked, whoever's it is.
+    # A key is revoked by its id, so the id must be unique in the store.
     known = key_directory.c.key_id.in_(ids) | key_directory.c.key_hash.in_(hashes)
     owner = accounts.c.id == key_directory.c.account_id
     found = select(key_directory.c.key_id, accounts.c.name).outerjoin(accounts, owner).where(known)
@@ -563,8 +563,8 @@ def _refuse_known_keys(connection: Connection, keys: Sequence[Row]) -> None:
 def _lock(connection: Connection, new: _NewAccount) -> None:
     """Lock the row of the account for this transaction.
 
-    Raises Conflict for one that is being deleted, or is gone: whoever deletes it, to begin again, has
-    closed it again, and nothing may be added after what they have removed.
+    Raises Conflict if it is being deleted, or is gone: another import that removes it has closed it
+    again, and no rows may be added after that.
     """
     lock_account(connection, new.account_id)
     is_arriving = (accounts.c.id == new.account_id, accounts.c.closed_at == new.now)
@@ -590,7 +590,7 @@ def _remove(store: Store, new: _NewAccount, why: Exception) -> None:
     try:
         delete_account(store, arriving, account_id=new.account_id, with_resumes=True)
     except NotFound:
-        pass  # somebody else did, and may have begun to import it again
+        pass  # another process did, and may have begun to import it again
     except ResumesError as error:
         raise StoreUnavailable(
             f"{str(why).rstrip('.')}. Part of the account remains in the store, but is not visible. Once "

@@ -1,9 +1,9 @@
 """Backups: one file each, of one moment, taken while the store is in use; and restoring them.
 
-Whatever engine keeps the store, a backup is a SQLite store: it can be opened, and restored to any
-engine, into the file of a store that nobody uses or into an empty database. Ids go on above all that
-were ever given, by the backup's store and by the one that it replaces, so that a client which goes on
-with the last id that it saw misses nothing (pitfalls S4).
+On every engine a backup is a SQLite store: it can be opened, and restored to any engine, into the file
+of a store that is not in use or into an empty database. New ids are above all ids that the backup's
+store and the replaced store ever assigned, so that a client that continues after the last id it saw
+misses no resume (pitfalls S4).
 """
 
 import contextlib
@@ -55,15 +55,15 @@ from resumes.store.transfer.copies import (
 )
 
 MAGIC: Final = b"SQLite format 3\0"
-"""How a database begins."""
+"""The first bytes of a database."""
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
-"""How backups in a folder are called; in the order of their names they are in that of time."""
+"""The names of backups in a folder; they sort by time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that was made and verified. `removed`: older ones beyond those to be kept."""
+    """A backup that was made and verified. `removed`: the older backups that were removed."""
 
     path: Path
     size_bytes: int
@@ -83,12 +83,12 @@ def back_up(
     on_progress: OnProgress = ignore,
     clock: Clock = system_clock,
 ) -> Backup:
-    """Copy the store of one moment to a new file; in a folder, it is named by the time.
+    """Copy the store at one moment to a new file; in a folder, it is named by the time.
 
-    `keep` this many of the folder's newest backups, this one included, when it is verified; None
-    keeps all. Raises Conflict for a file that exists, and for an older one that cannot be removed;
-    InvalidArgument for `keep` without a folder, and for a folder that is not there or cannot be
-    written in; StoreIncompatible for a store that turns out to be damaged; StoreUnavailable.
+    `keep` this many of the folder's newest backups, including this one, after it is verified; None
+    keeps all. Raises Conflict for a file that exists, and for an older backup that cannot be removed;
+    InvalidArgument for `keep` without a folder, and for a folder that does not exist or is not
+    writable; StoreIncompatible for a store that turns out to be damaged; StoreUnavailable.
     """
     path = destination
     if destination.is_dir():
@@ -111,7 +111,7 @@ def back_up(
 
 def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
     if store.path is None:
-        # All rows of a moment, while others write: from a transaction that sees only that.
+        # A transaction that sees all rows at one moment, while others write.
         from resumes.store.postgresql.store import snapshot_of
 
         open_store(f"sqlite:///{new}").close()
@@ -132,10 +132,10 @@ def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
 
 
 def _prune(made: Path, keep: int) -> list[Path]:
-    """Remove older backups that are too many, with the files next to them; return which those were.
+    """Remove the oldest backups, with the files next to them; return the removed backups.
 
-    What is named by a time to come, after a clock that was ahead, may be of any age: it is left, and
-    takes no place.
+    A backup with a time in the future, from a clock that was ahead, may be of any age: it stays, and is
+    not counted.
     """
     older = sorted(
         path
@@ -157,7 +157,7 @@ def _prune(made: Path, keep: int) -> list[Path]:
 
 
 def _may_be_backup(path: Path) -> bool:
-    """Return False for a folder, a link, an empty file, and what somebody else has removed by now."""
+    """Return False for a folder, a link, an empty file, and a file that is gone by now."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -170,10 +170,10 @@ def _may_be_backup(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored. `kept`: the store that was replaced; None where there was none.
+    """The result of a restore. `kept`: the store that was replaced; None if there was none.
 
     `is_kept_readable`: whether its last ids could be read; if not, ids continue above the clock.
-    `store_id` is the backup's; `kept_id` that of the store that was replaced, empty if not known.
+    `store_id` is the backup's; `kept_id` that of the replaced store, empty if unknown.
     """
 
     label: str
@@ -187,14 +187,13 @@ class Restored:
 def restore(
     backup: Path, url: str, *, on_progress: OnProgress = ignore, clock: Clock = system_clock
 ) -> Restored:
-    """Replace the store at the address by what the backup holds.
+    """Replace the store at the address by the content of the backup.
 
-    What was alive where the backup was made is not in it: its importers, and what was asked of
-    them. On an error all is as it was, and there is nothing new next to a file; only OutcomeUnknown says
-    that a database may have been filled. A file that is replaced is kept next to the new one. Raises
-    InvalidArgument for a backup that is not there or cannot be read, StoreIncompatible for what is
-    no backup, is damaged or newer than this program, StoreUnavailable when the store is in use, and
-    Conflict for a database that is not empty.
+    The importers of the backup's store, and the requests to them, are left out. On an error nothing is
+    changed, and no new file is left; only after OutcomeUnknown a database may have been filled. A
+    replaced file is kept next to the new one. Raises InvalidArgument for a backup that does not exist or
+    cannot be read, StoreIncompatible for a file that is not a backup, is damaged or newer than this
+    program, StoreUnavailable when the store is in use, and Conflict for a database that is not empty.
     """
     address = parse_address(url)
     check_file(backup, "Backup")
@@ -204,7 +203,7 @@ def restore(
 
 
 def check_file(file: Path, kind: str) -> None:
-    """Raise InvalidArgument unless it is a file that can be read, StoreIncompatible for a store in use."""
+    """Raise InvalidArgument unless the file can be read, and StoreIncompatible for a store in use."""
     try:
         if file.is_dir():
             raise InvalidArgument(f"{file} is a folder: choose one file")
@@ -237,8 +236,8 @@ def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
     examine(copy, backup)
     open_store(f"sqlite:///{copy}").close()
     with transaction_in(copy) as connection:
-        # The backup's store may be in use elsewhere: that it was being moved, which importers ran on
-        # it, and what they were asked to do with files of its folders, is nothing of the new one.
+        # The backup's store may be in use elsewhere: its move, its importers, and the requests to them
+        # do not concern the new store.
         set_facts(connection, moving_to="", copy_id="")
         for table in (importers, import_requests):
             connection.execute(delete(table))
@@ -251,7 +250,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
         raise InvalidArgument(f"{backup} is the store itself: choose a backup")
     check_place(path)
     with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
-        # A lock file is made only for a backup that is one: what is refused leaves nothing behind.
+        # A lock file is only created for a valid backup, so that a refused file leaves nothing behind.
         has_lock = path.with_name(path.name + ".lock").exists()
         if has_lock:
             locks.enter_context(exclude_others(path, "restore"))
@@ -272,8 +271,8 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
 
 
 def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
-    """Read the store that is replaced, if there is one, and empty its log. Return whether that can be
-    done, the last id of each account, and the store's own id."""
+    """Read the store to be replaced, if there is one, and empty its log. Return whether that succeeded,
+    the last id of each account, and the store's own id."""
     if not path.exists():
         return True, {}, ""
     unreadable = False, dict[str, int](), ""
@@ -296,7 +295,7 @@ def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
 
 
 def _raise_last_ids(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
-    """Have ids of each account begin above the clock, and above its own among `last_ids`."""
+    """Make new ids of each account begin above the clock and above the account's own in `last_ids`."""
     last_id = account_usage.c.last_id_us
     lift = update(account_usage)
     connection.execute(lift.where(last_id < now_us).values(last_id_us=now_us))

@@ -1,12 +1,12 @@
 """Copying a store to another, of any engine: the copy is complete and compared, or does not exist.
 
-The source takes no writes from the beginning on, and after a copy that ended well never again, so
-that nobody writes to the wrong one (pitfalls S13). A copy that failed reopens it. One that was killed
-leaves it closed, and is started again.
+The source refuses writes from the beginning, and for good after a successful copy, so that no client
+writes to the wrong store (pitfalls S13). A failed copy reopens it. A copy that was killed leaves it
+closed, and has to be started again.
 
 Rows are read in the order of their keys, which are compared by their bytes on every engine, so the
-order is the same everywhere. What is made from other tables (the search index) is left out, and so is
-what one store alone can say: its facts, and the importers that are running on it.
+order is the same everywhere. Tables that are derived from others (the search index) are left out, as
+are those that describe one store only: its facts, and the importers that are running on it.
 """
 
 import contextlib
@@ -64,36 +64,36 @@ from resumes.store.store import (
 LEFT_OUT: Final = (store_facts, importers, search_progress, search_entries)
 
 TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in LEFT_OUT)
-"""What is moved, in an order in which no row refers to one that is not there yet."""
+"""The tables to copy, in an order in which rows only refer to rows that exist already."""
 
 Selection = Mapping[Table, Select[Any]]
-"""The rows of some tables, by table, with all columns in their order: of all accounts, or of one."""
+"""A query by table, with all columns in order, for the rows of all accounts or of one."""
 
 WHOLE: Final[Selection] = {table: select(table) for table in TABLES}
 
 OCCUPYING: Final = (accounts, key_directory, importers)
-"""A store that has rows here is somebody's."""
+"""A store with rows in these tables is in use."""
 
 WIDE: Final = (documents, imported_files)
 """Tables whose rows may hold megabytes."""
 
 PAGE_ROWS: Final = 50_000
-"""Rows that one statement reads, so that none runs for long. Not few: PostgreSQL may go through a
-whole table for each, if it has no statistics of it yet."""
+"""How many rows one statement reads, so that none runs for long. Fewer would be slow: PostgreSQL may scan
+a whole table for each statement, if it has no statistics of it yet."""
 
 CHUNK_ROWS: Final = 100
 WIDE_CHUNK_ROWS: Final = 8
-"""Rows that PostgreSQL's library keeps at once."""
+"""How many rows PostgreSQL's library keeps in memory."""
 
 BATCH_ROWS: Final = 2_000
-"""Rows that one statement inserts, so that a server answers in time."""
+"""How many rows one statement inserts, so that a server answers in time."""
 
 PROGRESS_ROWS: Final = 1_000
-"""Rows between two reports of progress."""
+"""The number of rows between two reports of progress."""
 
 
 class Stage(StrEnum):
-    """What is being done."""
+    """The present stage of an operation."""
 
     COPYING = "copying"
     PROVING = "proving"
@@ -103,7 +103,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
-    """How far something is. Rows, or bytes for a backup of a file; `total` is about right."""
+    """The progress of a stage, in rows, or in bytes for a backup of a file; `total` is approximate."""
 
     stage: Stage
     what: str
@@ -114,15 +114,15 @@ class CopyProgress:
 OnProgress = Callable[[CopyProgress], None]
 
 OnRows = Callable[[str, int], None]
-"""Called with a table's name, and how many of its rows were handled since the last call."""
+"""Called with a table's name, and the number of its rows handled since the last call."""
 
 
 def ignore(progress: CopyProgress) -> None:
-    """Report progress to nobody."""
+    """Ignore the progress."""
 
 
 def count_progress(on_progress: OnProgress, stage: Stage, total: int) -> OnRows:
-    """Return what reports the progress of a stage with this many rows in total."""
+    """Return a function that reports the progress of a stage with this many rows in total."""
     done = 0
 
     def count(table: str, rows: int) -> None:
@@ -134,7 +134,7 @@ def count_progress(on_progress: OnProgress, stage: Stage, total: int) -> OnRows:
 
 
 def count_rows(connection: Connection, table: Table, selection: Selection = WHOLE) -> int:
-    """Return how many rows of the table are selected."""
+    """Return the number of selected rows of the table."""
     count = selection[table].with_only_columns(func.count(), maintain_column_froms=True)
     return int(connection.execute(count).scalar_one())
 
@@ -150,7 +150,7 @@ def iter_rows(connection: Connection, table: Table, selection: Selection = WHOLE
     values: dict[str, Any] = {"rows": PAGE_ROWS}
     while True:
         bound = Prepared(page).bound(connection.dialect, values)
-        # Row by row: a page of documents does not fit into memory.
+        # Row by row, since a page of documents would not fit into memory.
         if connection.dialect.name == "sqlite":
             rows = driver(connection).execute(*bound)
         else:
@@ -167,7 +167,7 @@ def iter_rows(connection: Connection, table: Table, selection: Selection = WHOLE
 
 @dataclass(frozen=True, slots=True)
 class TableDigest:
-    """What a table holds. `sha256` is hexadecimal, over all rows in the order of their keys."""
+    """The digest of a table. `sha256` is hexadecimal, over all rows in the order of their keys."""
 
     name: str
     rows: int
@@ -181,7 +181,7 @@ def digest_tables(
     *,
     foreign: str | None = None,
 ) -> list[TableDigest]:
-    """Return what each table holds, documents included: the same for two stores that hold the same.
+    """Return the digest of each table, including documents; two stores with the same rows have the same.
 
     `foreign` is as in `load`.
     """
@@ -201,8 +201,8 @@ def digest_tables(
 
 
 def encode(row: Row) -> bytes:
-    """Return the row as bytes that no other row has: its values with their types, each ended by NUL,
-    which is in none of them."""
+    """Return the row as unambiguous bytes: its values with their types, each ended by NUL, which no value
+    contains."""
     return "\0".join(map(_encode, row)).encode("utf-8", "surrogatepass") + b"\0\n"
 
 
@@ -212,20 +212,20 @@ def _encode(value: Any) -> str:
     if isinstance(value, str):
         return "=" + value
     if isinstance(value, int):
-        return f"#{value:d}"  # a boolean is 0 or 1 where an engine has none
+        return f"#{value:d}"  # as 0 or 1, since SQLite has no boolean
     return "x" + bytes(value).hex()
 
 
 Read = Callable[[], AbstractContextManager[Connection]]
-"""Opens a block to read a store by, from which errors of its driver come as a ResumesError."""
+"""Opens a block for reading a store; errors of its driver become ResumesErrors."""
 
 
 class Occupied(Conflict):
-    """The target holds something already."""
+    """The target is not empty."""
 
 
 def refuse_content(target: Connection) -> None:
-    """Raise Occupied, naming what is there, unless the store is empty except for plans."""
+    """Raise Occupied, naming the content, unless the store is empty except for plans."""
     for table in OCCUPYING:
         found = target.execute(select(*table.columns).limit(1)).first()
         if found is not None:
@@ -245,14 +245,14 @@ def load(
     foreign: str | None = None,
     selection: Selection = WHOLE,
 ) -> list[TableDigest]:
-    """Fill an empty store with all rows of another, or those that are selected, read both again, and
+    """Fill an empty store with all rows of another store, or the selected rows, read both again, and
     return their digests.
 
-    `foreign` is the other one's address for people, unless it is this program's own store. Raises
-    StoreIncompatible for a row of it that this service could not have written.
+    `foreign` is the other store's address for people, unless it is this program's own store. Raises
+    StoreIncompatible for a foreign row that this service could not have written.
 
-    `target` is in a transaction, which the caller undoes after any error. `label` is its address for
-    people. Nobody may write to the other store during this. Raises Conflict if both differ.
+    `target` is in a transaction, which the caller rolls back after any error. `label` is its address for
+    people. No process may write to the other store during this. Raises Conflict if both differ.
     """
     with read() as source:
         total = sum(count_rows(source, table, selection) for table in TABLES)
@@ -261,13 +261,13 @@ def load(
         target.execute(delete(table))
     on_rows = count_progress(on_progress, Stage.COPYING, total)
     for table in TABLES:
-        # Closed immediately, also after an error: a suspended one would keep its connection locked.
+        # Close it immediately, even after an error: a suspended generator would keep its connection locked.
         with closing(_iter_source(read, table, selection)) as source_rows:
             rows = iter_checked(table, source_rows, foreign) if foreign else source_rows
             while count := _insert(target, table, islice(rows, BATCH_ROWS)):
                 on_rows(table.name, count)
         if target.dialect.name == "postgresql":
-            # Without statistics it reads far too much, for foreign keys too.
+            # Without statistics PostgreSQL reads far too much, for foreign keys too.
             target.execute(text(f"ANALYZE {table.name}"))
     on_rows = count_progress(on_progress, Stage.PROVING, 2 * total)
     with read() as source:
@@ -289,7 +289,7 @@ def _iter_source(read: Read, table: Table, selection: Selection) -> Generator[Ro
 
 
 def _insert(target: Connection, table: Table, rows: Iterable[Row]) -> int:
-    """Return how many rows there were."""
+    """Insert the rows; return their number."""
     names = ", ".join(column.name for column in table.columns)
     if target.dialect.name == "sqlite":
         marks = ", ".join("?" * len(table.columns))
@@ -309,14 +309,14 @@ def _insert(target: Connection, table: Table, rows: Iterable[Row]) -> int:
 def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[TableDigest]:
     """Copy all rows of the source to a store at the address; return the digest of each table.
 
-    The address is that of a file that is not there, or of a store that holds nothing but plans, which
-    are replaced. If it holds the same already, and the source was closed for this, an earlier copy
-    was killed after its last step: that is success.
+    The address is that of a file that does not exist, or of a store with only plans, which are
+    replaced. If it has the same content already, and the source was closed for this copy, an earlier
+    copy was killed after its last step: that is success.
 
-    Raises InvalidArgument for a store and itself; Conflict for a target that holds something else,
-    for a source that is being moved elsewhere, and when both turn out to differ; OutcomeUnknown; and
-    what reading and writing raise. After an error the source takes writes again, unless it cannot be
-    reached, or the copy may be there all the same.
+    Raises InvalidArgument if both are the same store; Conflict for a target with other content, for a
+    source that is being moved elsewhere, and if both turn out to differ; OutcomeUnknown; and what reading
+    and writing raise. After an error the source accepts writes again, unless it cannot be reached, or
+    the copy may exist in spite of the error.
     """
     address = parse_address(url)
     label = address.label
@@ -358,7 +358,7 @@ def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest
         ours = digest_tables(connection, lambda table, rows: None)
     with open_store(url) as target, target.read() as connection:
         if read_facts(connection).moving_to:
-            return None  # it was copied on, and takes no writes any more
+            return None  # the target was copied elsewhere, and refuses writes
         theirs = digest_tables(connection, lambda table, rows: None)
     return theirs if ours == theirs else None
 
@@ -368,8 +368,8 @@ def empty_database(
     address: PostgresAddress, confirm: Callable[[], None] = lambda: None
 ) -> Iterator[Connection]:
     """Yield a connection to a store that is empty except for plans, in one transaction that is
-    committed after the block, unless `confirm`, which is called last, raises. Others can read the
-    store in the meantime, and do not write to it.
+    committed after the block, unless `confirm`, which is called last, raises. Meanwhile others can
+    read the store, but not write to it.
 
     Raises Occupied, StoreUnavailable when nothing was done, and OutcomeUnknown.
     """
@@ -388,12 +388,12 @@ def empty_database(
 def _empty_file(
     path: Path, source: Store, confirm: Callable[[Callable[[], bool]], None]
 ) -> Iterator[Connection]:
-    """Yield a connection to an empty store that is put in the place of the file after the block,
-    unless `confirm` raises, which is called last, with a function that says whether it is there.
+    """Yield a connection to an empty store that replaces the file after the block, unless `confirm`
+    raises, which is called last, with a function that returns whether the store is at the path.
     Raises Occupied, and Conflict for another file that has the name by then.
     """
     check_place(path)
-    if source.path is not None:  # PostgreSQL keeps the same rows in another space
+    if source.path is not None:  # the size on PostgreSQL says little about that of a file
         size = source.measure()
         check_room(path.parent, size.data_bytes + (size.log_bytes or 0))
 
@@ -416,7 +416,7 @@ def _empty_file(
         confirm(lambda: _find_file(path) == made)
         if replaced is not None and _find_file(path) == replaced:
             exchange(new, path, folder / "replaced.db")
-        else:  # a file that got the name in the meantime is somebody's, and stays
+        else:  # another process created a file with the name; it stays
             place(new, path)
 
 
