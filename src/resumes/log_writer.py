@@ -1,4 +1,4 @@
-"""Writes the log lines of a service to a descriptor, in a thread, so that nobody waits for the log."""
+"""Writes the log lines of a service to a descriptor in a thread, so that no caller waits for the log."""
 
 import os
 import select
@@ -6,16 +6,16 @@ import threading
 from collections import deque
 
 MAX_WAITING = 20_000
-"""Lines that may wait for a slow reader, some megabytes; more are dropped."""
+"""The maximum number of lines, some megabytes, that wait for a slow reader; more are dropped."""
 
 BATCH_INTERVAL_S = 0.05
-"""Seconds for which lines are collected, to be written together."""
+"""For how many seconds lines are collected to be written together."""
 
 MAX_WRITE_BYTES = select.PIPE_BUF
 """Up to this many bytes a write is atomic: no other process writes between them."""
 
 CLOSE_TIMEOUT_S = 2.0
-"""Seconds that closing waits for a slow reader."""
+"""How many seconds closing waits for a slow reader."""
 
 
 class LogWriter:
@@ -34,13 +34,13 @@ class LogWriter:
         self._has_ended = False
         self._is_cut_off = False
         self.dropped_count = 0
-        """Lines that were not written."""
+        """The number of lines that were not written."""
 
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
 
     def write(self, lines: str) -> None:
-        """Write the text, so that a handler of `logging` takes this for a stream."""
+        """Write the text; this makes the object a stream for a handler of `logging`."""
         self.put(lines.encode("utf-8", "backslashreplace"))
 
     def put(self, line: bytes) -> None:
@@ -56,7 +56,7 @@ class LogWriter:
             self._has_lines.set()
 
     def close(self, *, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
-        """Write what was put, unless that takes longer than `timeout_s`. Safe to call twice.
+        """Write the waiting lines, unless that takes longer than `timeout_s`. Safe to call twice.
 
         A line that is put later is written immediately.
         """

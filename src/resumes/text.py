@@ -1,9 +1,9 @@
-r"""Text that strangers wrote: which characters are harmless, and how the others are written.
+r"""Untrusted text: which characters are harmless, and how others are escaped.
 
 A resume, a file's name and a key's name end up in terminals, logs, reports and messages. There a
 control character drives the terminal, a direction control makes text look like other text, an
-invisible one makes two names look the same, and a surrogate cannot be written at all. What is
-harmless is defined here alone; a user interface chooses only what it shows instead of the rest.
+invisible one makes two names look the same, and a surrogate cannot be encoded. Only this module
+defines what is harmless; a user interface only chooses the replacement of other characters.
 
 Text without case and accents, for a search; and numbers in words: counts and sizes.
 """
@@ -19,7 +19,7 @@ JOINERS = "\u200c\u200d"
 
 
 def is_harmless(text: str) -> bool:
-    """Return whether every character of the text draws itself and does nothing else.
+    """Return whether every character of the text only draws itself.
 
     Letters of all scripts, marks, digits, symbols, blanks and the two joiners are harmless.
     Controls (line ends and tabs too), soft hyphens, zero-width and direction marks, tags,
@@ -29,7 +29,7 @@ def is_harmless(text: str) -> bool:
 
 
 def _is_harmless(char: str) -> bool:
-    # isprintable() also says no to blanks such as the no-break space of French.
+    # isprintable() is also false for blanks such as the French no-break space.
     return char.isprintable() or char in JOINERS or unicodedata.category(char) == "Zs"
 
 
@@ -43,7 +43,7 @@ def replaced(text: str, by: Callable[[str], str]) -> str:
 def escaped(text: str) -> str:
     r"""Return the text with what is not harmless written as in source code: `\n`, `\x1b`, `\u202e`.
 
-    Backslashes stay as they are: it is for people to read, not to be parsed.
+    Backslashes stay as they are, since the result is not to be parsed.
     """
     return replaced(text, lambda char: char.encode("unicode_escape").decode("ascii"))
 
@@ -66,7 +66,7 @@ def escaped_in_json(char: str) -> str:
 
 _INVISIBLE: Final = "\u00ad\u200b\u200e\u200f\u2060\ufeff" + JOINERS
 
-# Letters that Unicode does not take apart into one of ASCII and a mark; and what nobody sees in a word.
+# Letters that Unicode does not decompose into an ASCII letter and a mark; and invisible characters.
 _PLAIN = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe"}
     | dict.fromkeys(_INVISIBLE)
@@ -83,7 +83,7 @@ def folded(text: str) -> str:
 
 
 def name_order(name: str) -> str:
-    """Return what a list of names is sorted by: `Élodie` is between `Elena` and `Emil`.
+    """Return the sort key of a name: `Élodie` is between `Elena` and `Emil`.
 
     The alphabet is that of the process's locale (LC_COLLATE), so that `Åsa` is last in Swedish; in one
     without an alphabet (C, POSIX) it is Unicode's order, without case and accents.
@@ -97,7 +97,7 @@ _AFTER_NAMES: Final = frozenset({"jr", "sr", "ii", "iii", "iv", "phd", "md", "mb
 
 
 def family_name_order(name: str) -> tuple[str, str]:
-    """Return what a list of names is sorted by when the family name counts first.
+    """Return the sort key of a name by its family name.
 
     It is the last word, without degrees and `Jr.`; what is before a comma; or, in Chinese, Japanese and
     Korean writing, the first word.
@@ -125,7 +125,7 @@ A pattern: compiled when this module is imported, it would cost every command 3 
 
 
 def find_term(text: str, term: str, start: int = 0) -> int:
-    """Return where the text, from `start` on, holds a term of a search, or -1; both are folded."""
+    """Return the index of a search term in the text, from `start` on, or -1; both are folded."""
     at = text.find(term, start)
     if len(term) < TRIGRAM_CHARS:
         begins = re.compile(WORD_BEGINS)

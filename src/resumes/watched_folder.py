@@ -1,11 +1,11 @@
-"""Which store a watched folder belongs to; where a file in it is, and which wait for unknown accounts.
+"""Watched folders: the store that owns each, where filed files are, and files of unknown accounts.
 
     ROOT/.importer/store    {"store": "<the store's id>", "address": "<its address, for people>"}
 
 The first importer of a folder writes this, and the importers of other stores refuse the folder. An
 importer with the wrong folder or store would import files into the wrong accounts, and would not
 report those that wait there for accounts that its store has never had (docs/decisions/0013). The
-file keeps its time when it is rewritten: it says since when the folder is watched.
+file keeps its mtime when it is rewritten, which says since when the folder is watched.
 
     HOME/watched-folders    the folders that are watched from a home, a JSON string on each line
 """
@@ -41,7 +41,7 @@ FAILED: Final = "_failed"
 DUPLICATE: Final = "_duplicate"
 HELD: Final = "_held"
 HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
-"""Names of files that are held: a claim's id, an account's id, their own name."""
+"""The names of held files: a claim's id, an account's id, the file's own name."""
 
 FILED: Final = ".filed"
 """In each folder of failed files, a folder with an empty one for each file that was put there, named after
@@ -62,7 +62,7 @@ _APPEND_FLAGS: Final = (
 
 
 def shown_root(root: Path | str) -> str:
-    """Return the watched folder as the ledger, importers and findings write it, and compare it."""
+    """Return the watched folder in the form that the ledger, importers and findings write and compare."""
     return escaped(str(root))
 
 
@@ -80,14 +80,14 @@ def outcome_folder(outcome: FileOutcome, reason: str | None, account: str, claim
 
 
 def find_filed(file: FileRow, inbox: Path) -> Path | None:
-    """Return where the file is, if that is on this machine and it was not moved.
+    """Return the path of a filed file; None if it is on another machine or was moved.
 
     It is looked for in the home's inbox, since the home may have been moved or copied, then in the folder
-    that it was dropped into. A link or a pipe that has its name is not the file.
+    that it was dropped into. A link or a pipe with its name is not the file.
     """
     if file.is_under_way:
         return None
-    # An account that was imported may have another name than the one that the file was dropped for.
+    # An imported account may have another name than the account that the file was dropped for.
     accounts = [
         name for name in (file.account, file.name.partition("/")[0]) if NAME.fullmatch(name)
     ]
@@ -100,7 +100,7 @@ def find_filed(file: FileRow, inbox: Path) -> Path | None:
 
 
 def find_dismissed(claim_id: str, roots: Iterable[Path]) -> Path | None:
-    """Return where a failed or held file is that the ledger no longer has; None if it is not found."""
+    """Return the path of a failed or held file that is no longer in the ledger; None if not found."""
     outcomes = [root / outcome for root in roots for outcome in (FAILED, HELD)]
     folders = [Path(path) for outcome in outcomes for path in list_folders(outcome)]
     return _find_of_claim(folders, claim_id)
@@ -108,10 +108,10 @@ def find_dismissed(claim_id: str, roots: Iterable[Path]) -> Path | None:
 
 def find_roots(file: FileRow, inbox: Path) -> list[Path]:
     """Return the folders on this machine that the file may be in."""
-    # What was escaped in the ledger is no longer a path.
+    # A name that was escaped in the ledger is no longer a path.
     known = [Path(file.root)] if file.root and "\\" not in file.root else []
     roots = dict.fromkeys([inbox.absolute(), *known])
-    # Path.is_dir raises in a folder that may not be entered, and for a name too long for this machine.
+    # Path.is_dir raises in an unsearchable folder, and for a name that is too long for this machine.
     return [root for root in roots if os.path.isdir(root)]  # noqa: PTH112
 
 
@@ -129,8 +129,8 @@ def _find_of_claim(folders: Iterable[Path], claim_id: str) -> Path | None:
 
 
 def _is_of_claim(name: str, claim_id: str) -> bool:
-    """Return whether the file of the claim has this name. A report, and an editor's backup or lock,
-    have others."""
+    """Return whether this is the name of the claim's file, and not of its report or an editor's backup or
+    lock."""
     extension = find_extension(name)
     if extension is None or is_hidden(name) or name.endswith(REPORT):
         return False
@@ -138,7 +138,7 @@ def _is_of_claim(name: str, claim_id: str) -> bool:
 
 
 class Owner(NamedTuple):
-    """The store that a folder belongs to. `address` is where it was when this was written."""
+    """The store that owns a folder. `address` is its address when this was written."""
 
     store_id: str
     address: str
@@ -166,7 +166,7 @@ def find_owner(root: Path) -> Owner | None:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(root / OWN / MARK)) from error
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-        # Anybody who may write there may have edited it.
+        # It may have been edited by any user who can write there.
         owner = json.loads(content)
         return Owner(str(owner["store"]), str(owner["address"]))
     return None
@@ -183,7 +183,7 @@ def opened(path: Path | str, flags: int, *, dir_fd: int | None = None) -> Iterat
 
 
 def find_other(root: Path, owner: Owner) -> Owner | None:
-    """Return the folder's owner if it is another one; None if it is this one or nobody yet.
+    """Return the folder's owner if it is a different one; None if it is this one or there is none.
 
     Raises OSError.
     """
@@ -210,7 +210,7 @@ def set_owner(root: Path, owner: Owner, *, adopts: bool = False) -> None:
 
 
 def replace_owner(root: Path, replaced_id: str, owner: Owner) -> None:
-    """Make the store the owner of a folder of the replaced one. Raises OSError.
+    """Make the store the owner of a folder that the replaced store owns. Raises OSError.
 
     Any other folder stays as it is.
     """
@@ -247,13 +247,13 @@ def note_watched(home: Path, root: Path) -> None:
 
 
 def list_watched(home: Path) -> list[Path]:
-    """Return the folders that are or were watched from this home, in the order of the first time."""
+    """Return the folders that are or were watched from this home, in the order of their first watch."""
     roots: dict[Path, None] = {}
     with contextlib.suppress(OSError):
         with os.fdopen(os.open(home / WATCHED, _READ_FLAGS), "rb") as file:
             lines = file.read().splitlines()
         for line in lines:
-            with contextlib.suppress(ValueError, RecursionError):  # cut off, or edited by somebody
+            with contextlib.suppress(ValueError, RecursionError):  # cut off, or edited by hand
                 if isinstance(root := json.loads(line), str) and Path(root).is_absolute():
                     roots[Path(root)] = None
     return list(roots)
@@ -292,7 +292,7 @@ def list_folders(folder: Path) -> list[str]:
 
 
 class FailedFolder(NamedTuple):
-    """What a folder of failed files holds, and what was put there; files by the ends of their ids."""
+    """The files that are, and that were filed, in a folder of failed files, by the ends of their ids."""
 
     present: frozenset[str]
     filed: frozenset[str]
@@ -304,13 +304,13 @@ def end_of(name: str) -> str:
 
 
 def read_failed(path: str | Path) -> FailedFolder:
-    """Return what a folder of failed files holds. Raises OSError."""
+    """Read a folder of failed files. Raises OSError."""
     with opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
         return _read_failed(folder)
 
 
 def _read_failed(folder: int) -> FailedFolder:
-    # Both from the same folder, whatever is mounted there meanwhile.
+    # Read both from the same descriptor, in case another disk is mounted there meanwhile.
     present = frozenset(filter(_END.fullmatch, map(end_of, os.listdir(folder))))
     filed = frozenset[str]()
     with contextlib.suppress(FileNotFoundError), opened(FILED, FOLDER_FLAGS, dir_fd=folder) as ends:
@@ -319,7 +319,7 @@ def _read_failed(folder: int) -> FailedFolder:
 
 
 def note_filed(path: str, claim_id: str) -> None:
-    """Note in the folder that a file was put there, if that can be noted."""
+    """Note in the folder that a file was filed there, if it is writable."""
     for _ in range(2):
         try:
             with opened(f"{path}/{FILED}", FOLDER_FLAGS) as ends:
@@ -334,7 +334,7 @@ def note_filed(path: str, claim_id: str) -> None:
 
 
 def replace_filed(path: str, known: FailedFolder, filed: frozenset[str]) -> None:
-    """Replace what is noted in a folder, unless that is not what is known of it any more. Raises OSError."""
+    """Replace a folder's notes, unless they differ from `known` by now. Raises OSError."""
     if filed == known.filed:
         return
     with opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:

@@ -1,4 +1,4 @@
-"""Anonymous resumes: what is left out, and the name, which is replaced everywhere."""
+"""Anonymous resumes: which sections are left out, and how the name is replaced everywhere."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,19 +9,19 @@ from resumes.rendering.phones import LIKE_DASHES, PLAIN, UNSEEN, PhoneNumber, it
 
 _LEFT_OUT: Final = frozenset({"findMeOnline", "references"})
 MIN_WORD_CHARS: Final = 3
-"""Words of the name that are shorter are too common to be replaced on their own."""
+"""Shorter words of the name are too common to be replaced on their own."""
 
 MAX_CHARS: Final = 200
-"""How much of a name or contact is looked for: what is longer takes too long to find."""
+"""The maximum length of a name or contact that is searched for; longer ones take too long."""
 
 DIGITS: Final = range(7, 21)
-"""How many a phone number has. What has fewer is hidden only as it is written: a year could be meant."""
+"""How many digits a phone number has. Fewer are hidden only as written, since they could be a year."""
 
 _UNSPACED: Final = (
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
     r"\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
-"""What has no blanks between words, and says more with each character."""
+"""Scripts without blanks between words, whose characters carry more meaning."""
 
 _UNSPACED_PART: Final = re.compile(rf"(?:{_UNSPACED}){{2,}}")
 _MARKS: Final = (
@@ -37,22 +37,22 @@ _SPACED: Final = rf"(?:(?!{_UNSPACED})[^\W_]|[{_MARKS}])"
 
 _WORD: Final = re.compile(rf"{_SPACED}+|{_UNSPACED}+")
 _JOINED: Final = re.compile(rf"{_SPACED}+(?:'{_SPACED}+)+")
-"""What an apostrophe is part of."""
+"""A word with an apostrophe."""
 
 _BETWEEN_DIGITS: Final = rf"[\s().\-/~_\u00b7\u2022\u2027\u2044\u2215\u2219\u30fb{LIKE_DASHES}]*"
-"""What groups the digits of a phone number, each time in another way."""
+"""The characters that may group the digits of a phone number."""
 
 _TRUNK: Final = r"(?:06?|[18])"
-"""What is dialed before a number within its country: 0 in most, 06 in Hungary, 8 in Russia, 1 in America."""
+"""The prefix of calls within a country: 0 in most, 06 in Hungary, 8 in Russia, 1 in America."""
 
 _DIGITS_WITH_TRUNK: Final = 11
-"""The digits of a number in Russia or America with the 8 or 1, which may also be part of the number."""
+"""The number of digits in Russia or America with the 8 or 1, which may also be part of the number."""
 
 _ADDRESS: Final = re.compile(r"[^][\s<>(),;:|/\"]{1,64}@[^][\s<>(),;:|/\"@?]+(?<![.])")
-"""What an email field holds in addition: a name, `mailto:`, another address."""
+"""The address in an email field, which may also contain a name, `mailto:` or another address."""
 
 _BLANKS: Final = r"\s{0,3}"
-"""No more: with any number of them, two separators in a row take a time that grows with its square."""
+"""Bounded, since without a limit two separators in a row would take quadratic time."""
 
 _AT: Final = re.compile(
     rf"{_BLANKS}[\[({{<]{_BLANKS}(?:at|@){_BLANKS}[])}}>]{_BLANKS}|\s{{1,3}}at\s{{1,3}}|{_BLANKS}@{_BLANKS}",
@@ -62,16 +62,16 @@ _DOT: Final = re.compile(
     rf"{_BLANKS}[\[({{<]{_BLANKS}(?:dot|\.){_BLANKS}[])}}>]{_BLANKS}|\s{{1,3}}dot\s{{1,3}}|\.",
     re.IGNORECASE,
 )
-"""How people write an address that programs shall not find."""
+"""The forms in which people hide an address from programs."""
 
 _BEFORE_WEBSITE: Final = re.compile(r"^(?:https?://)?(?:www\.)?|/$", re.IGNORECASE)
 _HIDDEN: Final = "\ufffe"
-"""What stands for the alias until all is found: it is no character of any text."""
+"""The placeholder of the alias until everything is found; no text contains this character."""
 
 _REPEATED: Final = re.compile(rf"{_HIDDEN}(?:(?:\s+|[-\u2010-\u2015]){_HIDDEN})*")
 _UNPARTED: Final = re.compile(rf"(?:(?!{_UNSPACED})[^\s<>()[\]{{}}\",;|\u3001\u3002\u060c\u061b])+")
 _IN_ADDRESS: Final = re.compile(rf"@|://|\bwww\.|[\w{_HIDDEN}]\.[a-z]{{2}}")
-"""What an email or web address is known by."""
+"""The parts by which an email or web address is recognized."""
 
 
 def alias_of(resume_id: str) -> str:
@@ -104,7 +104,7 @@ class Anonymizer:
         self._words = {_caseless(word) for word in words if len(word) >= MIN_WORD_CHARS}
 
     def leaves_out(self, section_type: str) -> bool:
-        """Return whether sections of the type identify somebody on their own."""
+        """Return whether sections of this type identify the person even without a name."""
         return section_type in _LEFT_OUT
 
     def replace(self, text: str) -> str:
@@ -113,7 +113,7 @@ class Anonymizer:
         seen = UNSEEN.sub("", text)
         if seen == text:
             return text
-        # What nobody sees may part what is to be hidden; elsewhere it says how a text is set.
+        # Invisible characters may split a name or contact; in other texts they control the layout.
         replaced = self._hide(seen)
         return text if replaced == seen else replaced
 
@@ -125,18 +125,19 @@ class Anonymizer:
         return _REPEATED.sub(self.alias, _sub(_UNPARTED, _measure_address, hidden))
 
     def _measure_word(self, word: str) -> int:
-        # In a set: a name of many words would take a pattern too long to try.
+        # Words are in a set, since the pattern of a name with many words would be too slow.
         return len(word) if _caseless(word) in self._words else 0
 
 
 def _measure_address(part: str) -> int:
-    """Return how much of it is an address that holds something hidden."""
+    """Return the length of the address at the beginning that contains a hidden text."""
     is_hidden = _HIDDEN in part and _IN_ADDRESS.search(part)
     return len(part.rstrip(".:!?'")) if is_hidden else 0
 
 
 def _sub(pattern: re.Pattern[str], measure: Callable[[str], int], text: str) -> str:
-    """Hide so much of what matches once the text is plain, which has as many characters."""
+    """Hide as many characters of each match as `measure` returns. The match is made in the plain text,
+    which has the same length."""
     parts, end = [], 0
     for found in pattern.finditer(text.translate(PLAIN)):
         if count := measure(found[0]):
@@ -150,14 +151,14 @@ def _seen(text: str | None) -> str:
 
 
 def _unaccented(word: str) -> str:
-    """Return the word as on a keyboard without its letters: `Hopital` for `Hôpital`."""
+    """Return the word without accents: `Hopital` for `Hôpital`."""
     plain = normalize("NFD", word.replace("\u0131", "i"))
     return normalize("NFC", re.sub(r"(?<=[A-Za-z\u0370-\u03ff])[\u0300-\u036f]+", "", plain))
 
 
 def _caseless(word: str) -> str:
-    """Return the word as in any case: capitals of Turkish change the dot of an i, and those of Greek
-    have no accents."""
+    """Return the word in a form that ignores case: Turkish capitals change the dot of an i, and Greek
+    capitals have no accents."""
     caseless = word.casefold()
     return caseless if caseless.isascii() else _unaccented(caseless)
 
@@ -175,7 +176,7 @@ def _joined_pattern(word: str) -> str:
 def _contact_pattern(contact: str) -> str:
     pattern = r"\s+".join(map(re.escape, contact[:MAX_CHARS].split()))
     if len(contact) > MAX_CHARS:
-        # The rest of a long address, too, in which no blank is.
+        # Hide the rest of a long address too, up to a blank.
         return _apart(rf"{pattern}\S*", contact[:1])
     return _apart(pattern, contact)
 
@@ -208,7 +209,7 @@ def _number_pattern(number: PhoneNumber) -> str:
 
 
 def _spelled(digits: str) -> str:
-    """Return the pattern of digits however they are grouped."""
+    """Return the pattern of digits in any grouping."""
     return _BETWEEN_DIGITS.join(digits)
 
 
@@ -216,5 +217,5 @@ def _apart(pattern: str, text: str) -> str:
     """Return the pattern of a text where it is not part of another word."""
     before = rf"(?<!{_SPACED})" if re.match(_SPACED, text) else ""
     after = rf"(?!{_SPACED})" if re.match(_SPACED, text[-1:]) else ""
-    # Only here: it takes long to prepare the letters around it for both cases.
+    # The flag is only here, as compiling the surrounding letters for both cases takes long.
     return f"{before}(?i:{pattern}){after}"

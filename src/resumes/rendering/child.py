@@ -28,13 +28,13 @@ MADE_AT: Final = 0
 """The time in the PDF, so that the same page gives the same bytes."""
 
 MAX_PAGE_S: Final = 180
-"""A page that takes this long ends the process: its parent gives up sooner, or is gone."""
+"""How long a page may take before the process ends itself: its parent gives up sooner, or is gone."""
 
 _MISSING: Final = re.compile(r"the text `?\"?(.{1,80}?)\"?`? could not be displayed", re.DOTALL)
 
 
 def limit_self() -> None:
-    """Set what this process may use."""
+    """Set the resource limits of this process."""
     limits = (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
@@ -62,7 +62,7 @@ class Drawer:
         )
 
     def draw(self, page: bytes) -> tuple[str | None, bytes]:
-        """Return a text that no font has, if there is one, and the PDF.
+        """Return a text that no font can display, or None, and the PDF.
 
         The PDF conforms to PDF/UA-1 unless a text cannot be displayed. Raises typst.TypstError.
         """
@@ -86,20 +86,20 @@ class Drawer:
 
 
 def main() -> None:
-    """Draw until there is nothing more on standard input; the first message names font folders."""
+    """Draw pages until the end of standard input, whose first message has the font folders."""
     limit_self()
-    for number in (signal.SIGINT, signal.SIGHUP):  # which reach the whole group
+    for number in (signal.SIGINT, signal.SIGHUP):  # they reach the whole process group
         signal.signal(number, signal.SIG_IGN)
     pages = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
-    os.dup2(2, 1)  # whatever prints must not get between the answers
+    os.dup2(2, 1)  # printed text must not get between the answers
     sys.stdin.close()
     with contextlib.suppress(EOFError, OSError):
         drawer = Drawer([os.fsdecode(path) for path in pages.recv_bytes().split(b"\0") if path])
         while True:
             signal.alarm(0)
             page = pages.recv_bytes()
-            # Rather than PR_SET_PDEATHSIG, which takes the parent to be the thread that started it.
+            # PR_SET_PDEATHSIG would kill it when the thread that started it ends.
             signal.alarm(MAX_PAGE_S)
             try:
                 missing, pdf = drawer.draw(page)

@@ -1,4 +1,4 @@
-"""The fonts that PDFs are drawn with: where they are, which scripts need more, and when they change."""
+"""The fonts of PDFs: where they are, which scripts need more, and when they change."""
 
 import contextlib
 import hashlib
@@ -20,20 +20,20 @@ SYSTEM_FONTS: Final = tuple(
     )
 )  # fmt: skip
 VERSION_INTERVAL_S: Final = 60.0
-"""How soon fonts that were installed are noticed."""
+"""How soon newly installed fonts are noticed."""
 
 _known: dict[tuple[tuple[str, int], ...], tuple[float, bytes]] = {}
 
 
 def font_folders(home: Path) -> list[Path]:
     """Return the folders whose fonts are used in addition to those of the package, the user's first. They
-    need not be there."""
+    need not exist."""
     return [home / "fonts", *SYSTEM_FONTS]
 
 
 def fallbacks(language: str) -> list[str]:
-    """Return the fonts for what the resume's own lack. Chinese, Japanese and Korean share characters,
-    and draw them differently: the one of its language comes first."""
+    """Return the fonts for characters that the resume's own lack. Chinese, Japanese and Korean share
+    characters and draw them differently, so the font of the language comes first."""
     first = {"ja": "JP", "ko": "KR"}.get(language, "SC")
     cjk = [first, *(other for other in ("JP", "SC", "KR", "TC") if other != first)]
     return [
@@ -43,7 +43,7 @@ def fallbacks(language: str) -> list[str]:
 
 
 def version(folders: Sequence[Path]) -> bytes:
-    """Return what changes when the same resume would be drawn otherwise: template, model, fonts."""
+    """Return bytes that change when the same resume would be drawn differently: template, model, fonts."""
     key = tuple((str(folder), _changed_ns(folder)) for folder in folders)
     now = time.monotonic()
     made_at, known = _known.get(key, (-VERSION_INTERVAL_S, b""))
@@ -76,7 +76,7 @@ def _version(folders: Sequence[Path]) -> bytes:
             inner.sort()
             for name in sorted(names):
                 if name.lower().endswith((".ttf", ".otf", ".ttc", ".otc")):
-                    # One that is a link to nothing is one that nobody draws with.
+                    # A dangling link is not used for drawing.
                     with contextlib.suppress(OSError):
                         size_bytes = os.stat(os.path.join(place, name)).st_size  # noqa: PTH116, PTH118
                         whole.update(f"{name} {size_bytes}\n".encode(errors="surrogateescape"))
@@ -96,14 +96,14 @@ _OTHERS: Final = frozenset(
         "TIBETAN",
     }
 )  # fmt: skip
-"""How Unicode's names of letters begin. The package has fonts for all that are not here."""
+"""Scripts by the beginning of their letters' Unicode names. The package has fonts for all others."""
 
 
 class Script(NamedTuple):
-    """A script that the fonts of the package do not have, and the Debian package of one that has."""
+    """A script that the fonts of the package lack, and the Debian package of a font that has it."""
 
     name: str
-    """As in `in Japanese`."""
+    """The name for a sentence: `in Japanese`."""
     package: str
 
 
@@ -135,7 +135,7 @@ def find_scripts(text: str) -> dict[Script, Counter[str]]:
 
 
 def font_packages(text: str) -> str:
-    """Return the Debian packages likeliest to have a text that no font here has, as `a and b`."""
+    """Return the Debian packages that most likely have fonts for the text, as `a and b`."""
     packages = {script.package for script in find_scripts(text)}
     if _EMOJI.search(text):
         packages.add(EMOJI_PACKAGE)

@@ -1,7 +1,7 @@
-"""What goes where on a resume's pages: a pure function of its document.
+"""The content and layout of a resume's pages: a pure function of its document.
 
-The template draws what is here and adds nothing but lines. Texts stay as they were sent, except for
-characters that no page can show.
+The template draws it and adds only lines. Texts stay as they were sent, except for characters that no
+page can show.
 """
 
 import re
@@ -24,13 +24,13 @@ from resumes.rendering.words import RIGHT_TO_LEFT, UNSPACED, WORDS, find_languag
 DEFAULT_LAYOUT: Final = "double"
 MAX_CHARS: Final = 200_000
 LONG_CHARS: Final = 50_000
-"""With more, lines are broken one by one, and not each paragraph as a whole, which takes long."""
+"""Longer resumes are broken line by line, since optimizing whole paragraphs takes long."""
 
 MAX_RUNNING_CHARS: Final = 60
-"""Of the name at the foot of the second page and those after it."""
+"""The maximum length of the name at the foot of the second and later pages."""
 
 CHARS_PER_TEXT: Final = 25
-"""What each text counts in addition to its characters, as it costs a box."""
+"""The number of characters that each text counts in addition, for its box."""
 
 
 class Paper(StrEnum):
@@ -42,7 +42,7 @@ class Paper(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PdfOptions:
-    """What is chosen instead of the resume's own style; None keeps the style's."""
+    """Options that replace the resume's own style; None keeps the style's value."""
 
     layout: str | None = None
     paper: Paper | None = None
@@ -53,7 +53,7 @@ DEFAULT_CHOICE: Final = PdfOptions()
 
 
 class TooLong(Exception):
-    """The resume has more text than is drawn. `chars` is how much it has."""
+    """The resume has too much text to be drawn. `chars` is its number of characters."""
 
     def __init__(self, chars: int) -> None:
         super().__init__(
@@ -68,7 +68,7 @@ def compose(
     choice: PdfOptions = DEFAULT_CHOICE,
     format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
 ) -> dict[str, Any]:
-    """Return the page as the template takes it. Raises TooLong."""
+    """Return the page in the form that the template takes. Raises TooLong."""
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
     hidden = None
     if choice.is_anonymous:
@@ -103,7 +103,7 @@ def compose(
         "author": name or "",
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
-        # Hindi and its neighbors seldom are, and it is slow.
+        # Hindi and related languages are rarely hyphenated, and it is slow.
         "hyphenates": language not in RIGHT_TO_LEFT | {"hi", "mr", "ne"},
         "spaced": language not in UNSPACED,
         "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
@@ -121,7 +121,7 @@ def compose(
 
 
 def file_name(shown: str, resume_id: str, choice: PdfOptions) -> str:
-    """Return the name that the list shows; an anonymous PDF's names nobody."""
+    """Return the file name that the list shows; without the person's name if the PDF is anonymous."""
     return f"{alias_of(resume_id).replace(' ', '')}Resume.pdf" if choice.is_anonymous else shown
 
 
@@ -137,11 +137,11 @@ def _paper(choice: PdfOptions, style: Mapping[str, Any]) -> str:
 
 
 _QUOTED: Final = frozenset({"author", "institution", "issuer", "location", "quote", "workplace"})
-"""Fields that hold names, and words of others, which may be in another language than the resume."""
+"""Fields with names and quotations, which may be in another language than the resume."""
 
 
 def _iter_drawn(section: ShownSection, but: Set[str] = frozenset()) -> Iterator[str]:
-    # Of types beyond the table all is drawn.
+    # All fields of types beyond the table are drawn.
     unseen = NOT_DRAWN | but if section.type in ROWS else frozenset[str]()
     for item in section.items:
         yield from _iter_texts({name: item[name] for name in item if name not in unseen})
@@ -164,11 +164,11 @@ _SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
 _DOMAIN: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?([/?#].*)?", re.ASCII)
 _EMAIL: Final = re.compile(r"[^\s@:/?#]+@[^\s@:/?#]+")
 MAX_URL_CHARS: Final = 2_000
-"""Typst takes no URL of more than 8,000 bytes."""
+"""The maximum length of a link; Typst refuses URLs of more than 8,000 bytes."""
 
 
 def find_url(text: str) -> str | None:
-    """Return the address that a text is or names; None for any but http, https, mailto and tel."""
+    """Return the URL for a text that is or names an address; None unless http, https, mailto or tel."""
     text = text.strip()
     if len(text) > MAX_URL_CHARS or not text.isprintable() or re.search(r"\s", text):
         return None
@@ -206,7 +206,7 @@ def _short_url(text: str) -> str:
 _BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 MAX_STACKED_CHARS: Final = 30
-"""As many as Unicode's Stream-Safe Text Format has after a letter (UAX 15, 13)."""
+"""The limit of Unicode's Stream-Safe Text Format after a letter (UAX 15, 13)."""
 
 _VIRAMA: Final = 9
 """The combining class of signs that join a consonant to the next."""
@@ -218,9 +218,9 @@ _FOREIGN: Final = re.compile(rf"[^\s\x00-\x7f]{{{2 * MAX_STACKED_CHARS},}}")
 
 
 def _unstack(found: re.Match[str]) -> str:
-    """Return the text without what nobody can read of a letter that has very many characters.
+    """Return a letter with very many combining characters without the unreadable rest.
 
-    Typst dies of 128 consonants that are joined, and of 2,032 accents on one letter.
+    Typst crashes on 128 joined consonants, and on 2,032 accents on one letter.
     """
     parts = list[str]()
     stacked, joins = 0, False
@@ -238,7 +238,7 @@ def _unstack(found: re.Match[str]) -> str:
 
 
 def clean(value: object) -> str | None:
-    """Return a text without what no page can show; None when nothing is left."""
+    """Return the text without characters that no page can show; None if nothing is left."""
     if not isinstance(value, str):
         return None
     shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).replace("\t", " ").strip()
@@ -256,14 +256,14 @@ class _Page:
         self._has_eastern_dates = language in ("ja", "ko", "zh")
 
     def text(self, value: object) -> str | None:
-        """Return the text as `clean` leaves it, of nobody if the page is anonymous."""
+        """Return the text as `clean` does, without the person's name if the page is anonymous."""
         shown = clean(value)
         return shown if shown is None or self._hidden is None else self._hidden.replace(shown)
 
     def section(
         self, section_type: str, heading: str, items: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """Return a section as it is drawn; None for one without anything to draw."""
+        """Return the section in the template's form; None if there is nothing to draw."""
         row = ROWS.get(section_type)
         drawn: list[dict[str, Any]]
         if row is None:
@@ -286,7 +286,7 @@ class _Page:
         link = None if self._hidden else self.text(get("link"))
         text = self.text(get("text"))
         if grade := self._grade(get("grade"), get("max_grade")):
-            # Some analyzers write there what the number is called, which it is already.
+            # Some analyzers write the label of the grade here, which is drawn anyway.
             text = grade if text in (None, self._words.grade) else f"{grade}\n{text}"
         entry = {
             "title": self.text(get("title")),
@@ -329,7 +329,7 @@ class _Page:
             yield {"title": self.text(part.get("title")), "level": share, "note": percent}
 
     def _extra(self, item: object) -> str | None:
-        """Return what an item of a section type that is not in the table holds, a text a line."""
+        """Return the texts of an item whose section type is not in the table, one per line."""
         texts = [*_iter_texts(item)]
         if self._hidden is not None:
             texts = [text for text in texts if find_url(text) is None]
@@ -378,7 +378,7 @@ EXTRAS_PT: Final = (0, 5, 10, 16, 22)
 
 DEFAULT_COLOUR: Final = "#1f5f7a"
 CONTRAST: Final = 4.5
-"""Of text with what is behind it (WCAG 2.2, 1.4.3, level AA)."""
+"""The minimum contrast of text with its background (WCAG 2.2, 1.4.3, level AA)."""
 
 _BODY_FONTS: Final = {
     "opensans": "Open Sans",
@@ -393,7 +393,7 @@ _SERIF_HEADINGS: Final = frozenset(
 
 
 def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
-    """Return measures, colors and fonts as the template takes them, from the style's numbers."""
+    """Return measures, colors and fonts in the template's form, from the style's numbers."""
     colours = [text for text in style.get("colors") or () if isinstance(text, str)]
     accent = _rgb(colours[0] if colours else DEFAULT_COLOUR)
     second = _rgb(colours[1]) if len(colours) > 1 else accent
@@ -423,7 +423,7 @@ def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
 
 
 def _pick(values: tuple[float, ...], option: object, default: int) -> float:
-    """Return the value of an option, and the first or last for one that is beyond."""
+    """Return the value of an option; the first or last for an option out of range."""
     number = option if isinstance(option, int | float) and not isinstance(option, bool) else default
     return values[int(max(0, min(len(values) - 1, number)))]
 
@@ -466,7 +466,7 @@ def _luminance(colour: Rgb) -> float:
 
 
 def legible(colour: Rgb, ground: Rgb) -> Rgb:
-    """Return the color, darkened until it can be read on a light ground."""
+    """Return the color, darkened until it is legible on a light background."""
     black = (0, 0, 0)
     for step in range(51):
         darker = _mixed(colour, black, 1 - step / 50)

@@ -1,4 +1,4 @@
-"""Telephone numbers as people write them: how many there are, and each in its parts."""
+"""Parsing of telephone numbers as people write them."""
 
 import re
 import unicodedata
@@ -7,23 +7,23 @@ from typing import Final, NamedTuple
 
 MIN_DIGITS: Final = 5
 MAX_DIGITS: Final = 15
-"""As many as a number has with its country code (ITU-T E.164)."""
+"""The maximum number of digits with a country code (ITU-T E.164)."""
 
 MAX_CHARS: Final = 40
-"""What is longer is no single number."""
+"""A longer text is not a single number."""
 
 UNSEEN: Final = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-"""What address books put around a number, and nobody sees."""
+"""The invisible characters that address books put around a number."""
 
 LIKE_DASHES: Final = "\u2212\u2043\u2500\u2501\u30fc\u4e00"
-"""What stands between digits for a dash: the minus, lines, the long vowel sign and the one of Japanese."""
+"""Characters that are used as dashes between digits: the minus, lines, the Japanese long vowel and one."""
 
 _DASH: Final = re.compile(f"[{LIKE_DASHES}]")
 _BETWEEN_NUMBERS: Final = re.compile(r"[^\d\s()./+-]+|[\r\n\t]+|(?<=[\d\s)/])(?=\+)")
 _NUMBER: Final = re.compile(r"[\s(]*\+?[\d\s()./-]+")
 _ZERO_WITHIN: Final = re.compile(r"\d\D*\(\s*0\s*\)")
 _PARTS: Final = re.compile(r"\s*/\s*|\s+-+\s+")
-"""Between two numbers, and between an area code and the rest of a number."""
+"""Separates two numbers, or an area code and the rest of a number."""
 
 _COUNTRY: Final = r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}"
 _INTERNATIONAL: Final = re.compile(
@@ -32,14 +32,14 @@ _INTERNATIONAL: Final = re.compile(
 _TRUNKS: Final = {
     "7": r"0|8(?=\d{10})", "36": "06?", **dict.fromkeys(("39", "225", "229", "242", "378"), "")
 }  # fmt: skip
-"""By country code: what is dialed only within the country, before the rest of a number. In all others it
-is 0; in some a number begins with 0 from abroad, too, and in Russia an area code with 8."""
+"""By country code, the prefix that is dialed only within the country. In all others it is 0; in some a
+number also begins with 0 from abroad, and in Russia an area code with 8."""
 
 _AREA_DIGITS: Final = 4
-"""How many an area code has at most; one more with a 0 or a country code before it."""
+"""The maximum number of digits of an area code; one more with a 0 or a country code before it."""
 
 MIN_LOCAL_DIGITS: Final = 6
-"""What has fewer is a group of a number, where several could stand next to each other."""
+"""Fewer digits are a group of a number, if more than one number could be in the text."""
 
 _LONG: Final = re.compile(rf"\d{{{MIN_LOCAL_DIGITS},}}")
 _YEAR: Final = r"(?:19|20)\d\d"
@@ -79,7 +79,7 @@ class PhoneNumber(NamedTuple):
     """`+`, `00` or `011` before a country code; empty without one."""
     country: str
     national: str
-    """The rest; without a country code as it is written, with one without the 0 for calls within it."""
+    """The other digits; with a country code, without the prefix for calls within the country."""
 
     @property
     def dialed(self) -> str:
@@ -87,7 +87,7 @@ class PhoneNumber(NamedTuple):
 
 
 def find_number(text: str) -> PhoneNumber | None:
-    """Return the one number that a text is; None for anything else and for what may be several."""
+    """Return the number if the text is exactly one; None for any other text, or if it may be more."""
     shown = _plain(text[:MAX_CHARS]).strip()
     if len(text) > MAX_CHARS or not _NUMBER.fullmatch(shown) or _DATE.fullmatch(shown):
         return None
@@ -96,12 +96,12 @@ def find_number(text: str) -> PhoneNumber | None:
         return None
     number = _parse(parts[0])
     if not number.country and _ZERO_WITHIN.search(shown):
-        return None  # the + before a country code is left out
+        return None  # it may have a country code without the +
     return number if MIN_DIGITS <= len(number.country + number.national) <= MAX_DIGITS else None
 
 
 def iter_numbers(text: str) -> Iterator[PhoneNumber]:
-    """Yield what numbers a text may hold."""
+    """Yield the numbers that a text may contain."""
     for part in _iter_parts(_plain(text)):
         yield _parse(part)
 
@@ -124,7 +124,7 @@ def _iter_parts(text: str) -> Iterator[str]:
 
 
 def _iter_groups(part: str) -> Iterator[str]:
-    """Yield the numbers that have nothing but blanks between them."""
+    """Yield the numbers of a part, which are separated only by blanks."""
     for gap in re.finditer(r"\s+", part):
         before, after = part[: gap.start()], part[gap.end() :]
         begins = after[0] in "(0" or (_LONG.match(after) and _LONG.search(before))

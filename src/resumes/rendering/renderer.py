@@ -23,7 +23,7 @@ logger = logging.getLogger("resumes.rendering")
 
 TIMEOUT_S: Final = 10.0
 IDLE_S: Final = 60.0
-"""How long a child without work is kept."""
+"""How long an idle child is kept."""
 
 END_S: Final = 1.0
 
@@ -33,24 +33,24 @@ _PROGRAM: Final = str(Path(__file__).with_name("child.py"))
 _ENVIRONMENT: Final = {
     "PATH": os.defpath,
     "HOME": os.devnull,
-    # Each thread reserves address space, which is limited, and Typst has one for each processor.
+    # Each thread reserves address space, which is limited, and Typst starts one per processor.
     "RAYON_NUM_THREADS": "1",
-    # Give memory back that a page needed; else 1,000 PDFs leave 20 MB more (glibc's mallopt(3)).
+    # Return a page's memory; otherwise 1,000 PDFs leave 20 MB more (glibc's mallopt(3)).
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": "1048576",
 }
 
 
 class RenderingFailed(Exception):
-    """The PDF was not made: it took too long, its process ended twice, or the renderer is closed."""
+    """The PDF could not be drawn: it took too long, the process died twice, or the renderer is closed."""
 
 
 class TemplateFailed(RenderingFailed):
-    """Typst refused the page, as it will each time: a defect of the template or of the page."""
+    """Typst refused the page, as it would again: a defect of the template or of the page."""
 
 
 class Rendered(NamedTuple):
-    """A PDF. `missing` is a text that no font has, and that is drawn as boxes."""
+    """A PDF. `missing` is a text that no font can display, so that it is drawn as boxes."""
 
     pdf: bytes
     missing: str | None
@@ -59,7 +59,7 @@ class Rendered(NamedTuple):
 class Renderer:
     """Draws one page at a time; safe to call from several threads, which wait for their turn.
 
-    The child is started by the first page, and ends when it had nothing to do for `idle_s`.
+    The child is started for the first page, and ends when it was idle for `idle_s`.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class Renderer:
             raise RenderingFailed(f"Rendering took longer than {self.timeout_s:g} s") from None
         except TemplateFailed:
             raise
-        except BaseException:  # also an interrupt: an answer that was not read is the next one's
+        except BaseException:  # even an interrupt: an unread answer would be taken for the next one
             self._end()
             raise
 
     def _get_child(self) -> "_Child":
-        """Return a child that knows today's fonts."""
+        """Return a child that uses the present fonts."""
         look = version(self.font_folders)
         if self._child is not None and self._child.look != look:
             self._end()
@@ -136,7 +136,7 @@ class Renderer:
         return self._child
 
     def close(self) -> None:
-        """End the child, also one that draws. Nothing is drawn any more. Safe to call twice."""
+        """End the child, even while it draws, and draw no more. Safe to call twice."""
         self._is_closed = True
         if (child := self._child) is not None:
             child.kill()
@@ -162,23 +162,23 @@ class Renderer:
         self._idle.start()
 
     def _stop_idling(self) -> None:
-        # Forgotten first: Ctrl-C in the middle of `cancel` leaves its lock taken, for whoever calls it again.
+        # Forget the timer first: Ctrl-C during `cancel` leaves its lock taken, which would block a second call.
         idle, self._idle = self._idle, None
         if idle is not None:
             idle.cancel()
 
 
 class _Child:
-    """A process of `resumes.rendering.child`. `look` is the version that it draws by.
+    """A process of `resumes.rendering.child`. `look` is the version of template and fonts that it uses.
 
     Raises OSError when it cannot be started.
     """
 
     def __init__(self, font_folders: Sequence[Path], look: bytes) -> None:
         self.look = look
-        # -I: nothing of the environment, nor of the current folder, is imported. Without HOME the
-        # system would be asked for it, which may take a socket. What it says on standard error
-        # could garble a terminal, and hold parts of a resume.
+        # -I: no module is imported from the environment or the current folder. Without HOME, the
+        # system would look it up, which may need a socket. Its standard error could garble a terminal,
+        # and contain parts of a resume.
         self._process = subprocess.Popen(
             [sys.executable, "-I", _PROGRAM],
             stdin=subprocess.PIPE,
@@ -192,12 +192,12 @@ class _Child:
         self._out = Connection(os.dup(self._process.stdout.fileno()), writable=False)
         self._process.stdin.close()
         self._process.stdout.close()
-        # Paths need not be UTF-8, which JSON is; what they never hold is a zero byte.
+        # Paths need not be UTF-8, as JSON must be; but they never contain a zero byte.
         self._first: bytes | None = b"\0".join(map(os.fsencode, font_folders))
 
     def draw(self, body: bytes, ends_at: float) -> Rendered:
         """Return the PDF. Raises TimeoutError, and EOFError or OSError when the process ended."""
-        # It is killed rather than waited for: one that is stuck may not even take the page.
+        # Kill it instead of waiting with a timeout: a stuck process may not even read the page.
         watchdog = threading.Timer(ends_at - time.monotonic(), self.kill)
         watchdog.daemon = True
         watchdog.start()
@@ -223,7 +223,7 @@ class _Child:
         return said, b"" if "error" in said else self._out.recv_bytes()
 
     def kill(self) -> None:
-        """End the process; whoever waits for its answer gets an error."""
+        """Kill the process; a caller that waits for its answer gets an error."""
         self._process.kill()
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The one table of what a section looks like: its shape, and which field plays which part."""
+"""The table of how sections are drawn: their shapes, and which field plays which part."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -6,12 +6,12 @@ from typing import Final
 
 
 class Shape(StrEnum):
-    """What the template can draw (resume.typ, Shapes)."""
+    """The shapes that the template can draw (resume.typ, Shapes)."""
 
     ENTRY = "entry"
-    """A title, where (`sub`) or by whom (`by`), dates, a place, a link, text and bullets."""
+    """A title, a company or school (`sub`) or author (`by`), dates, a place, a link, text and bullets."""
     LEVEL = "level"
-    """A title and how much of it there is."""
+    """A title and its level."""
     TAGS = "tags"
     TEXT = "text"
     QUOTE = "quote"
@@ -21,7 +21,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SectionShape:
-    """How a section type is drawn: by part, the field that plays it."""
+    """How a section type is drawn: the field for each part."""
 
     shape: Shape
     parts: dict[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class SectionShape:
 
 
 def _row(shape: Shape, parts: str = "", full_level: float = 1.0) -> SectionShape:
-    """Read `title=position sub=workplace`; a part alone is played by the field of its name."""
+    """Parse `title=position sub=workplace`; a part without a field is played by the field of its name."""
     pairs = (word.partition("=") for word in parts.split())
     return SectionShape(shape, {part: name or part for part, _, name in pairs}, full_level)
 
@@ -85,5 +85,5 @@ ROWS: Final = {
 }
 
 NOT_DRAWN: Final = frozenset({"companyLogo", "image", "icon", "pieces"})
-"""Addresses of pictures, which nobody fetches; names of icons, which are not ours; and a number
-that the shares say."""
+"""Addresses of pictures, which are never fetched; names of icons, which are not ours; and a number that
+the shares show."""

@@ -1,4 +1,4 @@
-"""The few words that a page adds, in the resume's own language; and which language that is."""
+"""The few words that a page adds, in the resume's language; and the detection of that language."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Words(NamedTuple):
-    """What stands for a date that is not over, and before a grade."""
+    """The words for an ongoing date, and before a grade."""
 
     present: str
     grade: str = "GPA"
@@ -44,7 +44,7 @@ WORDS: Final = {
 }
 
 _SIBLINGS: Final = {"id": "ms", "hr": "sr"}
-"""Languages that a short text may not tell apart, and whose words a page does not have: the first is meant."""
+"""Languages that a short text cannot distinguish; the page has only words of the first one."""
 
 _BY_SCRIPT: Final = {
     "ARMENIAN": "hy", "BENGALI": "bn", "ETHIOPIC": "am", "GEORGIAN": "ka", "GREEK": "el",
@@ -52,10 +52,10 @@ _BY_SCRIPT: Final = {
     "KHMER": "km", "LAO": "lo", "MALAYALAM": "ml", "MYANMAR": "my", "ORIYA": "or", "SINHALA": "si",
     "TAMIL": "ta", "TELUGU": "te", "THAANA": "dv", "THAI": "th",
 }  # fmt: skip
-"""Scripts of one language, or of one that is by far the commonest, by how Unicode names their letters."""
+"""The only or by far most common language of a script, by the Unicode names of its letters."""
 
 _DEFAULT_BY_SCRIPT: Final = {"ARABIC": "ar", "DEVANAGARI": "hi", "HEBREW": "he"}
-"""The language to assume for a script of several languages without clues; English for other scripts."""
+"""The language of a script with more than one, if there are no clues; English for other scripts."""
 
 RIGHT_TO_LEFT: Final = frozenset({"ar", "ckb", "dv", "fa", "he", "ps", "ug", "ur", "yi"})
 UNSPACED: Final = RIGHT_TO_LEFT | {*_BY_SCRIPT.values(), "hi", "mr", "ne"} - {"el", "hy", "ka"}
@@ -264,27 +264,27 @@ om on op orang os ose over pa par para pat pe per plus po por pro que qui rad sa
 ses she si so sobre son sous su sul sur tai tao te tim to tot um un uz van var volt von wa was ya
 za ze zen és
 """
-"""Words that are in English texts, too, mostly in names and phrases (`El Paso, LA`, `de facto`). They tell
-languages apart, but not whether a text is in English."""
+"""Words that occur in English texts too, mostly in names and phrases (`El Paso, LA`, `de facto`). They
+distinguish languages, but not from English."""
 
 MIN_KNOWN: Final = 2
-"""How many different words, without those that English borrowed, tell that a text is not in English."""
+"""How many different words, except borrowed ones, prove that a text is not in English."""
 MIN_SCORE: Final = 5
 MIN_SCORE_PER_WORD: Final = 0.2
 MARGIN_OVER_ENGLISH: Final = 1.5
-"""A language in Latin letters scores that many times as much as English. The other way round is too
-likely: names and places of other languages are in many an English resume."""
+"""How many times English's score another language in Latin letters must reach, since many English resumes
+contain foreign names and places."""
 MARGIN: Final = 1.15
 """How many times the runner-up's score a language without labels in WORDS must reach."""
 
 MAX_CHARS: Final = 20_000
-"""So much is looked at: the language does not change after it."""
+"""How many characters are examined; more would not change the language."""
 
 _ADDRESS: Final = re.compile(r"@|://|\w\.\w")
 _WORD: Final = re.compile(
     r"[A-Za-z\u00aa-\u1fff\u2c00-\u2fef\u3005-\u3007\u3040-\ud7ff\uf900-\uffef]+(?:[-/&+]\w+)*"
 )
-"""Marks are parts of words, and so is what a hyphen joins: `e-mail`, `en-suite`."""
+"""Marks and hyphens are parts of words: `e-mail`, `en-suite`."""
 
 _FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
 
@@ -348,14 +348,14 @@ def _iter_said(line: Sequence[str]) -> Iterator[str]:
 
 
 def _find_script(text: str, latin: int) -> str:
-    """Return the script of a text that has so many Latin letters which count."""
+    """Return the script of a text; `latin` is its number of Latin letters that count."""
     found = Counter({"LATIN": latin})
     for char, count in Counter("".join(_FOREIGN.findall(text))).items():
         script = unicodedata.name(char, "").partition(" ")[0] if char.isalpha() else ""
         if script in ("HIRAGANA", "KATAKANA"):
             found["KANA"] += count
         if script in ("HIRAGANA", "KATAKANA", "CJK"):
-            found["HAN"] += 3 * count  # as it takes fewer of them to say the same
+            found["HAN"] += 3 * count  # since a text needs fewer of them
         elif script == "HANGUL":
             found[script] += 2 * count
         elif script in _CLUES or script in _BY_SCRIPT:
@@ -367,7 +367,7 @@ def _find_script(text: str, latin: int) -> str:
 
 
 def _find_by_words(script: str, said: Mapping[str, int]) -> str:
-    """Return the language of the script that most of the words speak for."""
+    """Return the language of the script that most of the words indicate."""
     clues = _clues(script)
     scores, known = Counter[str](), Counter[str]()
     total = 0
@@ -386,7 +386,7 @@ def _find_by_words(script: str, said: Mapping[str, int]) -> str:
         if not word.isascii():
             letters = {char for char in word if not char.isascii()}
             for language, own in clues.letters.items():
-                if language != "en":  # which has words of all these, such as `café`
+                if language != "en":  # English has words of all others, such as `café`
                     scores[language] += count if letters <= own else -2 * count
     english = scores.pop("en", 0)
     default = _DEFAULT_BY_SCRIPT.get(script, "en")

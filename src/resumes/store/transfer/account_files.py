@@ -100,10 +100,10 @@ from resumes.store.transfer.copies import (
 )
 
 ACCOUNT_FILE_ID: Final = 0x52534D41
-"""The mark of an account file ("RSMA"), where a store has its own."""
+"""The mark of an account file ("RSMA"), instead of a store's."""
 
 MARK_AT: Final = 68
-"""The byte at which a SQLite file has its mark."""
+"""The offset of the mark in a SQLite file, in bytes."""
 
 NDJSON: Final = b'{"format":"resumes-account"'
 """The first bytes of the account files of version 1.0."""
@@ -124,7 +124,7 @@ FILLED: Final = (plans, accounts, account_usage, store_facts, *MOVED)
 """The tables that have rows in an account file."""
 
 MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
-"""A document is a small part of it."""
+"""The maximum size of a value, far above that of a document."""
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 """The maximum size of the log next to a store while much is written."""
@@ -585,7 +585,7 @@ def _open(new: _NewAccount, connection: Connection) -> None:
 
 
 def _remove(store: Store, new: _NewAccount, why: Exception) -> None:
-    """Delete what there is of the account. Raises StoreUnavailable where something stays."""
+    """Delete the account's rows. Raises StoreUnavailable if some stay."""
     arriving = new.name + ARRIVING
     try:
         delete_account(store, arriving, account_id=new.account_id, with_resumes=True)

@@ -220,9 +220,9 @@ def check_file(file: Path, kind: str) -> None:
 
 
 def copy_privately(file: Path, folder: Path) -> Path:
-    """Return a copy of the file in the folder, for its owner alone, to be looked at in its place."""
+    """Copy the file privately into the folder, to be examined instead of the file; return the copy."""
     copy = folder / "resumes.db"
-    check_room(folder.parent, file.stat().st_size)  # which people know, on the same disk
+    check_room(folder.parent, file.stat().st_size)  # errors name the parent, which users know
     create_private(copy)
     shutil.copyfile(file, copy)
     return copy
