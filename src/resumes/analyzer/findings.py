@@ -1,6 +1,6 @@
 """The findings of one pass over a document: problems that reject it, warnings that do not.
 
-Saying nothing costs nothing: a path is put into words only when there is something to report.
+Valid documents cost nothing: paths and messages are composed only if there is something to report.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from resumes.text import counted, escaped
 MAX_REPORTED = 50
 MAX_NAME_CHARS = 60
 MAX_WARNINGS = 10_000
-"""A document with more is not a resume, and checking it takes long."""
+"""The maximum number of warnings; a document with more is not a resume, and takes long to check."""
 
 TOO_MANY = f"The resume has more than {MAX_WARNINGS:,} unknown or unusual fields"
 
 
 def printable(text: str) -> str:
-    """Return the text as a message quotes it: escaped, and cut after 60 characters."""
+    """Return the text for a message: escaped, and cut after 60 characters."""
     return escaped(text if len(text) <= MAX_NAME_CHARS else text[:MAX_NAME_CHARS] + "…")
 
 
 def dotted(steps: Sequence[str | int]) -> str:
-    """Steps into a document as a path: `sections.skills.items[2].tags`."""
+    """Return the path for steps into a document: `sections.skills.items[2].tags`."""
     words: list[str] = []
     for step in steps:
         if isinstance(step, int):
@@ -38,11 +38,11 @@ def dotted(steps: Sequence[str | int]) -> str:
 class Findings:
     """Collects problems and warnings in document order.
 
-    `scope` holds the steps from the document to the object or array being looked at, so its
-    length is the nesting depth above it. `has_third_column` is whether the layout of the document
-    allows column 2. `is_doubtful` says that a value was seen which JSON allows and we cannot keep.
-    `is_stored`: the document is stored already, perhaps by an earlier release. `first_month` is the
-    number of January in `document`, once a month was seen that says something about it.
+    `scope` holds the steps from the document to the object or array being checked, so its length is
+    the nesting depth above it. `has_third_column`: the document's layout allows column 2.
+    `is_doubtful`: a value was seen that JSON allows but we cannot keep. `is_stored`: the document is
+    stored already, perhaps by an earlier release. `first_month` is the number of January in
+    `document`, once a month was seen that determines it.
     """
 
     has_third_column: bool = False
@@ -58,12 +58,12 @@ class Findings:
 
     @property
     def are_full(self) -> bool:
-        """Whether another problem would not be reported, so that it needs no words."""
+        """Whether another problem would not be reported, so that its message can be skipped."""
         return len(self.issues) == MAX_REPORTED
 
     def problem(self, where: str | int, expectation: str) -> None:
-        """Refuse the document. `expectation` says what is expected at `where`, a step within
-        the current scope: "must be a string"."""
+        """Report a problem. `expectation` says what is expected at `where`, a step within the current
+        scope: "must be a string"."""
         if self.are_full:
             return
         steps = [*self.scope, where]
@@ -77,7 +77,7 @@ class Findings:
         self.issues.append(Issue(path, message))
 
     def missing(self, field: str) -> None:
-        """Refuse the document, which lacks an object that it cannot do without."""
+        """Report the problem that the document lacks a required object."""
         if self.are_full:
             return
         self.issues.append(Issue(field, f"Missing required field: {field} (must be an object)"))

@@ -1,4 +1,4 @@
-"""The kinds of value that a field can hold: how each is checked, which is plain, and when it is shown.
+"""The kinds of values of fields: how each is checked, which values are plain, and when they are shown.
 
 Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, What is rejected).
 """
@@ -28,21 +28,21 @@ _HEX_COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})",
 
 
 class Kind(Struct):
-    """What a field may hold: any JSON value, kept as it is; null is the only one not shown."""
+    """The kind of a field's value: any JSON value, kept as it is; only null is not shown."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
-        """Report what is wrong or odd about a value that is not null."""
+        """Report problems and warnings about a value that is not null."""
         # One deeper than the object or array in `scope`, which is one deeper than its steps.
         if not is_faithful(value, depth=len(findings.scope) + 2):
             findings.is_doubtful = True
 
     def plain_type(self) -> Any:
-        """Return the type of its values that are neither refused nor warned about, null aside: of
-        any value, this much is plain (`plain.py`)."""
+        """Return the type of its values, except null, that are neither refused nor warned about (see
+        `plain.py`)."""
         return bool | str
 
     def public(self, value: Any, unknown: list[str] | None = None, /) -> Any:
-        """Return what is shown of a valid value that is not null; None when nothing of it is.
+        """Return the shown part of a valid value that is not null; None if nothing is shown.
 
         With `unknown`, unknown fields inside it are returned as well; their names are appended to
         the list.
@@ -50,8 +50,8 @@ class Kind(Struct):
         return value
 
     def exact(self, public: Any, text: Raw, /) -> Any:
-        """Return what `public` returned with unknown fields, those in the notation of `text`, which
-        the value was parsed from. For orjson: they are fragments."""
+        """Return the result of `public` with unknown fields in the notation of `text`, which the value was
+        parsed from, as orjson fragments."""
         return public
 
     def without_unknown(self, value: Any, /) -> Any:
@@ -79,7 +79,7 @@ class Text(Kind):
 
 
 class KnownText(Text):
-    """A string of which some values are known; another one is kept, with a warning."""
+    """A string with some known values; other values are kept, with a warning."""
 
     known: frozenset[str]
     known_as: str
@@ -94,7 +94,7 @@ class KnownText(Text):
 
 
 class Choice(Kind):
-    """A string out of a closed set; anything else, the empty string too, is a problem."""
+    """A string out of a closed set; any other value, even the empty string, is a problem."""
 
     choices: Mapping[str, str]
 
@@ -122,8 +122,7 @@ class Colour(Kind):
 class Number(Kind):
     """A finite number, whole or fractional, always shown.
 
-    Outside `lowest` to `highest`, both possible values, it is kept with a warning that ends in
-    `hint`.
+    A number outside `lowest` to `highest` (inclusive) is kept, with a warning that ends in `hint`.
     """
 
     lowest: float = MIN_INTEGER
@@ -157,7 +156,7 @@ MONTHS_IN_YEAR = 12
 class Month(Number):
     """The number of a month. They count from 0, or from 1 in a document that has a month 12.
 
-    That is reported at the first 12. A number that is no month is kept, with a warning.
+    That is reported at the first 12. A number that is not a month is kept, with a warning.
     `find_first` returns the number of January in a document.
     """
 
@@ -221,7 +220,7 @@ class Flag(Kind):
 
 
 class Opaque(Kind):
-    """Any JSON value: what an unknown field holds."""
+    """Any JSON value, as of an unknown field."""
 
     def exact(self, public: Any, text: Raw, /) -> Any:
         return orjson.Fragment(bytes(text))
@@ -233,7 +232,7 @@ OPAQUE = Opaque()
 class Added(Kind):
     """A field that an earlier release did not know, so a stored value may be anything.
 
-    A stored value that `kind` does not allow stays what it was: an unknown field.
+    A stored value that `kind` does not allow remains an unknown field.
     """
 
     kind: Kind
@@ -323,9 +322,9 @@ class Listing(Kind):
 class Group(Kind):
     """An object with known fields, shown when one of them is.
 
-    Those in `not_null` may not be null, and those in `required` not be missing, which says what
-    they have to be. Other fields are reported: unknown ones are kept and hidden, and what the
-    service sets itself is dropped.
+    Fields in `not_null` must not be null, and those in `required` must not be missing; its values say
+    what they have to be. Other fields are reported: unknown fields are kept and hidden, and those that
+    the service sets are dropped.
     """
 
     fields: Mapping[str, Kind]
@@ -333,7 +332,7 @@ class Group(Kind):
     not_null: frozenset[str] = frozenset()
     required: Mapping[str, str] = {}
     other: Kind = field(default_factory=Opaque)
-    """What a field holds that is not in `fields`."""
+    """The kind of a field that is not in `fields`."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not dict:

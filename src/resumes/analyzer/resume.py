@@ -1,7 +1,7 @@
-"""From the bytes of a request or a file to a resume that can be stored.
+"""Parsing of the bytes of a request or a file to a resume that can be stored.
 
-One pass over the document, in its order, finds problems and warnings. The rules for people are in
-docs/format.md.
+One pass over the document, in its order, finds problems and warnings. docs/format.md has the rules
+for users.
 """
 
 import re
@@ -37,7 +37,7 @@ from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLa
 
 
 class Resume(NamedTuple):
-    """A valid resume, ready to be stored. Cheap to hand to another process."""
+    """A valid resume, ready to be stored. Cheap to send to another process."""
 
     title: str | None
     """As sent; None when absent or blank."""
@@ -49,31 +49,31 @@ class Resume(NamedTuple):
     """Suggested for downloads; safe on every file system."""
 
     document: bytes
-    """JSON text in UTF-8: what was sent, except for white space between tokens; or what a JSON Resume
-    was converted to. What the service sets is not in it: see `whole_json`."""
+    """JSON text in UTF-8: the document as it was sent, except for white space between tokens; or the
+    converted JSON Resume. Without the fields that the service sets (see `whole_json`)."""
 
     warnings: tuple[Issue, ...]
-    """At most 50, in document order, and then one that counts the rest."""
+    """At most 50 warnings, in document order, and then one that counts the rest."""
 
 
 FOREIGN_FORMAT = "This looks like {}. Convert it to JSON Resume or to the analyzer format"
 
 
 def parse(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
-    """Return the resume that the bytes hold.
+    """Return the resume in the bytes.
 
-    Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence and
-    nothing else for any bytes (docs/format.md).
+    Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence, and no
+    other error for any bytes (docs/format.md).
     """
     return _parse(body, accepted, converts=False)
 
 
 def parse_imported(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
-    """Return the resume that the bytes hold, be they an analyzer document or a JSON Resume.
+    """Return the resume in the bytes, which are an analyzer document or a JSON Resume.
 
-    An analyzer document gives what `parse` gives. A JSON Resume is converted first: its warnings
-    begin with those of the conversion, and paths are paths in the JSON Resume. Raises what
-    `parse` raises (docs/format.md, JSON Resume).
+    An analyzer document is handled as by `parse`. A JSON Resume is converted first: its warnings begin
+    with those of the conversion, and paths are paths in the JSON Resume. Raises what `parse` raises
+    (docs/format.md, JSON Resume).
     """
     return _parse(body, accepted, converts=True)
 
@@ -95,10 +95,10 @@ def check_stored(document: bytes) -> Names:
 
 
 def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
-    """Return the warnings about a stored document, except those about what the service sets itself.
+    """Return the warnings about a stored document, except those about fields that the service sets.
 
-    At most 50, in document order, and then one that counts the rest. Section types that were
-    admitted when it was stored are taken as admitted.
+    At most 50, in document order, and then one that counts the rest. All section types of the document
+    count as admitted.
     """
     stored = take_out(load_stored(document))
     accepted = Format(extra_section_types=frozenset(stored["sections"]))
@@ -131,7 +131,7 @@ def _check(body: bytes, document: Any, accepted: Format, *, is_stored: bool = Fa
         raise CoverLetter
     findings = validate(document, accepted, is_stored=is_stored)
     if findings.is_doubtful or findings.issues:
-        # Values of a wrong type were not looked into, so bad JSON may hide behind a bad resume.
+        # Values of a wrong type were not examined, so bad JSON takes precedence over a bad resume.
         _check_faithful(body, document)
         raise InvalidResume(findings.issues)
     return findings
@@ -172,7 +172,7 @@ def _unless_blank(text: str | None) -> str | None:
     return text if text and not text.isspace() else None
 
 
-# The precise way: problems and warnings
+# The slow path: problems and warnings
 
 _KIND_MARKS = ("type", "kind", "documentType")
 _COVER_LETTER = re.compile(
@@ -182,7 +182,7 @@ _COVER_LETTER = re.compile(
 
 def is_cover_letter(document: dict[str, Any]) -> bool:
     """Return whether a document says that it is a cover letter (docs/format.md, Cover letters)."""
-    # All marks are unknown fields, which most documents do not have.
+    # All marks of cover letters are unknown fields, which most documents do not have.
     unknown = document.keys() - DOCUMENT.fields.keys()
     if unknown:
         marks = [mark for kind in _KIND_MARKS if type(mark := document.get(kind)) is str]
@@ -197,7 +197,7 @@ def is_cover_letter(document: dict[str, Any]) -> bool:
 
 
 def _names_cover_letter(name: str) -> bool:
-    # There may be as many names as a body holds, and nearly all differ in length.
+    # A body may have very many names, and nearly all differ in length.
     return len(name) >= len("coverletter") and bool(_COVER_LETTER.fullmatch(name.lower()))
 
 
@@ -229,7 +229,7 @@ def _check_sections(sections: dict[str, Any], accepted: Format, findings: Findin
     findings.scope.append("sections")
     for name, section in sections.items():
         if findings.are_full:
-            break  # it is refused, and what is in the rest is not reported
+            break  # the document is refused, and no more problems are reported
         if name in SECTION_TYPES:
             SECTION_TYPES[name].kind.check(section, name, findings)
         elif name in accepted.extra_section_types:

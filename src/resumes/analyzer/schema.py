@@ -1,8 +1,8 @@
-"""The one table of the analyzer format: which fields there are and what each may hold.
+"""The table of the analyzer format: all fields and their kinds of values.
 
-The rule for a field is found here and nowhere else; docs/format.md names the same fields to people,
-and a test compares the two. Ranges, fonts and icons are known from the public documentation of the
-service that the format belongs to; they give warnings and refuse nothing.
+The rule for a field is only here; docs/format.md has the same fields for users, and a test compares
+the two. Ranges, fonts and icons come from the public documentation of the service that the format
+belongs to; they only cause warnings.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,7 +68,7 @@ HEADING_FONTS: Final = frozenset({
 })  # fmt: skip
 
 ICONS: Final = frozenset(Path(__file__).with_name("icons.txt").read_text("ascii").split())
-"""The fixed set that the icon field draws from (docs/format.md, Sections): a name a line."""
+"""The fixed set of values of the icon field (docs/format.md, Sections), from a file with a name per line."""
 
 _TEXT = Text()
 _TEXTS = Listing(Text(), "strings")
@@ -80,7 +80,7 @@ def first_month(document: Any) -> int:
     """Return the number of January in the dates of a document, valid or not: 0, or 1 if its months
     count from 1.
 
-    A month 12 says that they do; a month 0 that they do not, whatever else is there (docs/format.md,
+    A month 0 means that they count from 0; otherwise a month 12 that they count from 1 (docs/format.md,
     Dates).
     """
     months = {month for month in _iter_months(document) if type(month) in (int, float)}
@@ -147,7 +147,7 @@ SECTION_FIELDS: Final[Mapping[str, Kind]] = {
     "order": _NUMBER,
     "name": _TEXT,
 }
-"""The fields of a section of any type, `items` aside."""
+"""The fields of a section of any type, except `items`."""
 
 
 def _section(own_fields: Mapping[str, Kind], item: Kind) -> Group:
@@ -160,16 +160,16 @@ def _section(own_fields: Mapping[str, Kind], item: Kind) -> Group:
 
 
 EXTRA_SECTION: Final = _section(SECTION_FIELDS, OPAQUE)
-"""A section of a type that settings admit beyond the table."""
+"""A section of an extra type, which the settings admit."""
 
 
 class SectionType:
-    """One row of the table: what a section of this type is called and what its items hold.
+    """A row of the table: the name of a section type, and the fields of its items.
 
-    `heading` is shown for a section without a name. `fields` are those of its items, `own_fields`
-    those of the section itself, `items` aside. `added` are those of `fields` that release 1.0.0 did
-    not know. `show_flags` are the flags that say whether a field
-    is shown, by field: showDescription for description. `kind` is what a section of this type holds.
+    `heading` is shown for a section without a name. `fields` are those of its items, `own_fields` those
+    of the section itself, except `items`. `added` are those of `fields` that release 1.0.0 did not know.
+    `show_flags` has the flag that decides whether a field is shown, by field: showDescription for
+    description. `kind` is the kind of a whole section.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ _NOT_TEXT: Final[Mapping[str, Kind]] = {
     "pieces": _NUMBER,
     "tags": _TEXTS,
 }
-"""What the fields of items hold that are not texts, in whatever section they are."""
+"""The kinds of items' fields that are not texts, in all sections."""
 
 _TAG_EXTRAS: Final[Mapping[str, Kind]] = {"layoutMode": OPAQUE, "showBulletMarker": OPAQUE}
 
@@ -291,15 +291,15 @@ DOCUMENT: Final = Group(
     not_null=frozenset({"header", "sections"}),
     required=dict.fromkeys(("header", "sections"), "must be an object"),
 )
-"""All of a resume, but for sections of extra types."""
+"""A whole resume, without sections of extra types."""
 
 _BY_LOWERED_NAME: Final = {name.lower(): name for name in SECTION_TYPES}
 _LONGEST_NAME_CHARS: Final = max(map(len, SECTION_TYPES))
 
 
 def nearest_section_type(name: str) -> str | None:
-    """Return the known section type that was probably meant, in any case; None when none is close."""
-    # No name of twice the length is close to any, and long ones take long to compare.
+    """Return the known section type that was probably meant, ignoring case; None if none is close."""
+    # A name of twice the length is not close to any, and long names take long to compare.
     if len(name) > 2 * _LONGEST_NAME_CHARS:
         return None
     near = get_close_matches(name.lower(), _BY_LOWERED_NAME, n=1)
@@ -308,13 +308,13 @@ def nearest_section_type(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The analyzer format as one installation accepts it: what settings may change about it."""
+    """The analyzer format as one installation accepts it, by its settings."""
 
     extra_section_types: frozenset[str] = frozenset()
     """Section types beyond the 26 of the table; their items are kept as they are."""
 
     max_bytes: int = 2 * 1024 * 1024
-    """The size of a request body, in bytes, over which it is refused unread."""
+    """The maximum size of a request body, in bytes; a larger one is refused unread."""
 
 
 DEFAULT_FORMAT: Final = Format()

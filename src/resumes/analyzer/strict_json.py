@@ -1,9 +1,10 @@
-"""Bytes to a Python value, and only JSON that every store and every client keeps faithfully.
+"""Parsing of JSON that every store and every client can keep unchanged.
 
-The parser refuses most of what must be rejected: other encodings, NaN, Infinity, lone
-surrogates, duplicate keys, control characters, trailing content. What it lets through is found in two steps. `is_faithful` looks at parsed values and only says yes or no, as
-it runs for every unknown field; `refuse_unfaithful` then reads the bytes again to say what and
-where. U+0000 is looked for in the bytes at once, since it can hide in any string or key.
+The parser refuses most of what must be rejected: other encodings, NaN, Infinity, lone surrogates,
+duplicate keys, control characters, trailing content. The rest is found in two steps. `is_faithful`
+only returns whether parsed values are acceptable, as it runs for every unknown field;
+`refuse_unfaithful` then reads the bytes again to find the reason and offset. U+0000 is looked for in
+the bytes first, since it can be in any string or key.
 
 The list of what is refused is in docs/format.md (JSON).
 """
@@ -32,7 +33,7 @@ MAX_TOKENS = 20_000
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**63 - 1
 
-# What files that are not JSON at all begin with, and what people call it.
+# The first bytes of files in other formats, and the names of these formats.
 _FOREIGN = {
     b"%PDF": "a PDF, not JSON",
     b"PK\x03\x04": "a ZIP archive or an office document, not JSON",
@@ -40,22 +41,21 @@ _FOREIGN = {
 }
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MISPLACED_MARK = "a byte order mark, which is allowed only at the beginning"
-# With a byte order mark, or by where the zeros are in text that begins with two ASCII characters.
+# By a byte order mark, or by the zeros in text that begins with two ASCII characters.
 _UTF_32 = re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]", re.DOTALL)
 _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]", re.DOTALL)
 _NOT_NUMBERS = re.compile(rb"-?(?:NaN|Infinity)")
 # An escaped backslash before it makes "u0000" plain text.
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
-# A string that never ends is one too: were it none, each quote in it would be tried as the
-# beginning of one, up to the end.
+# An unterminated string matches too, or each quote in it would be tried as the beginning of a string.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _TOKEN = re.compile(_STRING + rb"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)", re.DOTALL)
 
 
 def _up_to(separator: bytes, number: int) -> re.Pattern[bytes]:
-    """Return what matches up to that separator, counted from 1, of those outside of strings.
+    """Return the pattern that matches up to this separator outside of strings, counted from 1.
 
-    Possessive throughout: it is tried once, and nothing is kept of each step.
+    It is possessive throughout, so that it needs no backtracking and no memory.
     """
     between = b'[^"%b]*+' % separator
     step = b"%b(?:%b%b)*+%b" % (between, _STRING, between, separator)
@@ -66,20 +66,20 @@ _TOO_MANY_VALUES = _up_to(b",", MAX_VALUES)
 _TOO_MANY_FIELDS = _up_to(b":", MAX_FIELDS + 1)
 _LOCATED_MESSAGE = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
 _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
-# An integer of more characters than this, sign included, is out of range whatever its digits.
+# An integer with more characters than this, including the sign, is out of range.
 _MAX_INTEGER_CHARS = len(str(MIN_INTEGER))
 
 _BLOCK_BYTES = 4_096
 
 
 def without_mark(text: bytes | bytearray) -> bytes | bytearray:
-    """Return the text with blanks in place of a byte order mark at its beginning, so that offsets
-    stay what they are."""
+    """Return the text with blanks instead of a byte order mark at its beginning, so that offsets stay
+    the same."""
     return b"   " + text[3:] if text.startswith(BYTE_ORDER_MARK) else text
 
 
 def find_foreign_encoding(text: bytes | bytearray) -> str | None:
-    """Return what is wrong with text that is UTF-16 or UTF-32, and what to do."""
+    """Return the message about text in UTF-16 or UTF-32, with what to do; None for other text."""
     for encoding, beginning in (("UTF-32", _UTF_32), ("UTF-16", _UTF_16)):
         if beginning.match(text):
             return f"{encoding}, not UTF-8: save it as UTF-8"
@@ -87,11 +87,11 @@ def find_foreign_encoding(text: bytes | bytearray) -> str | None:
 
 
 def read_json(body: bytes) -> Any:
-    """Return the value that the bytes say; raises InvalidJson with the reason and the byte offset.
+    """Parse the bytes. Raises InvalidJson with the reason and the byte offset.
 
-    Depth and the range of numbers are not looked at yet: see `is_faithful`.
+    Depth and the range of numbers are not checked: see `is_faithful`.
     """
-    # Counted in no time; text has them as well, so more of them are a reason to look closer.
+    # Counting commas is fast; texts have them too, so too many only cause a closer check.
     if body.count(b",") >= MAX_VALUES:
         _refuse_many(body, _TOO_MANY_VALUES, f"more than {MAX_VALUES:,} values")
     if body.count(b":") > MAX_FIELDS:
@@ -102,7 +102,7 @@ def read_json(body: bytes) -> Any:
 def read_long_json(body: bytes) -> Any:
     """`read_json` of any number of values and fields."""
     try:
-        # The parser's cache outlives the call: keys may stay in it, what people wrote may not.
+        # The parser's cache outlives the call: it may keep keys, but no personal data.
         value = jiter.from_json(
             body, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys"
         )
@@ -119,7 +119,7 @@ def _refuse_many(body: bytes, too_many: re.Pattern[bytes], reason: str) -> None:
 
 
 def is_faithful(value: Any, depth: int = 1) -> bool:
-    """Return whether every number in a parsed value is in range and nothing nests too deep.
+    """Return whether every number in a parsed value is in range and it is not nested too deeply.
 
     `depth` is the depth of the value itself, 1 for the whole document.
     """
@@ -143,10 +143,10 @@ def is_faithful(value: Any, depth: int = 1) -> bool:
 
 
 def refuse_unfaithful(body: bytes) -> None:
-    """Raises InvalidJson for the first number out of range or level too deep; None without any
+    """Raise InvalidJson for the first number out of range or level too deep; do nothing if there is none
     near the beginning.
 
-    The bytes need to be JSON only up to that place.
+    The bytes need to be JSON only up to that offset.
     """
     depth = 0
     for token in islice(_TOKEN.finditer(body), MAX_TOKENS):

@@ -164,11 +164,11 @@ def _caseless(word: str) -> str:
 
 
 def _joined_pattern(word: str) -> str:
-    """Return the pattern of a word such as `O'Neil`, which some write as `ONeil`."""
+    """Return the pattern of a word such as `O'Neil`, which is also written as `ONeil`."""
     without = word.replace("'", "")
     if len(without) < MIN_WORD_CHARS:
         return ""
-    # In this case only: `Said` may not be the name Sa'id.
+    # Only with this case, since `Said` may not be the name Sa'id.
     bare = f"{without}|{without.upper()}" if re.match(r"\w'[A-Z]", word) else r"(?!)"
     return rf"{_apart(word, word)}|(?<!{_SPACED})(?:{bare})(?!{_SPACED})"
 
@@ -189,8 +189,8 @@ def _address_pattern(address: str) -> str:
 
 
 def _number_pattern(number: PhoneNumber) -> str:
-    """Return the pattern of a phone number however it is grouped, with and without its country code;
-    empty for what may be no such number."""
+    """Return the pattern of a phone number in any grouping, with and without its country code; empty if
+    it may not be a phone number."""
     country, national = number.country, number.national
     if not country:
         national = national.removeprefix("0")
@@ -200,7 +200,7 @@ def _number_pattern(number: PhoneNumber) -> str:
     abroad = rf"(?:00|011){gap}"
     code = rf"(?:{abroad})?{_spelled(country)}" if country else rf"(?:\+\s?|{abroad})\d{{1,3}}"
     before = rf"(?:[+(]{{0,2}}{code}{gap}(?:{_TRUNK}{gap})?|\(?{_TRUNK}{gap})"
-    # Without what is before it, a short number may be any other.
+    # Without its prefix, a short number may be any other number.
     often = "?" if len(national) in DIGITS else ""
     spelled = _spelled(national)
     if not country and len(national) == _DIGITS_WITH_TRUNK and national[0] in "18":

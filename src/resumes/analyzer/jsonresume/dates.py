@@ -1,7 +1,7 @@
 """Dates as people write them in a JSON Resume, in many languages.
 
-A year, and perhaps a month; a day has no place in the analyzer format. What can mean two months is
-read as a year alone, and what can mean two years is not read: a wrong date is worse than none.
+A date has a year and perhaps a month; the analyzer format has no days. If the month is ambiguous, only
+the year is read; if the year is, nothing is read, since a wrong date is worse than none.
 """
 
 import functools
@@ -16,7 +16,7 @@ from resumes.text import folded
 
 
 class WrittenDate(NamedTuple):
-    """What is read of a date. Months count from 0; `is_whole`: nothing but a day was left out."""
+    """A parsed date. Months count from 0; `is_whole`: nothing except a day was left out."""
 
     year: int
     month: int | None = None
@@ -24,9 +24,9 @@ class WrittenDate(NamedTuple):
 
 
 def find_date(text: str) -> WrittenDate | None:
-    """Return the date that a text says and nothing else; None when it cannot be read.
+    """Return the date if the text is only a date; None if it cannot be read.
 
-    Years are those that the schema of JSON Resume knows, so that what was read can be written again.
+    Years are those that the schema of JSON Resume allows, so that the date can be written again.
     """
     text = _SIGN.sub("-", _LAST_SIGN.sub("", _plain(text)))
     if dated := _YEAR_FIRST.fullmatch(text):
@@ -39,13 +39,13 @@ def find_date(text: str) -> WrittenDate | None:
 
 
 def is_ongoing(text: str) -> bool:
-    """Return whether the text says that something is not over: "Present", "bis heute", "至今"."""
+    """Return whether the text means that something is ongoing: "Present", "bis heute", "至今"."""
     return _plain(text).strip(_AROUND) in _words_for_present()
 
 
 def find_written_date(item: Mapping[str, Any], end: str) -> str | None:
     """Return when the item's `dateRange` begins ("from") or ends ("to") as JSON Resume writes it,
-    `2020-01`; None without a year that it can write. What is not a month is left out."""
+    `2020-01`; None without a year that it can write. An invalid month is left out."""
     span: Any = item.get("dateRange") or {}
     year, month = span.get(f"{end}Year"), span.get(f"{end}Month")
     if year is None or year != int(year) or not 1000 <= year <= 2999:
@@ -56,7 +56,7 @@ def find_written_date(item: Mapping[str, Any], end: str) -> str | None:
 
 
 WRITTEN_DATE: Final = re.compile(r"[12][0-9]{3}(?:-[01][0-9](?:-[0-3][0-9])?)?", re.ASCII)
-"""A date as JSON Resume writes it, and text that is nothing else."""
+"""The pattern of a date in JSON Resume."""
 
 MAX_DATE_CHARS: Final = 60
 
@@ -69,7 +69,7 @@ def _plain(text: str) -> str:
         return ""
     digits = (str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
     apostrophes = "".join(digits).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    # Composed again, or the syllables of Korean would be three characters.
+    # Composed again, or Korean syllables would be three characters.
     return unicodedata.normalize("NFC", " ".join(folded(apostrophes).split())).rstrip(" .,")
 
 
@@ -93,7 +93,7 @@ def _dated(year: str, month: str | None) -> WrittenDate | None:
 
 
 def _day_or_month_first(first: str, separator: str, second: str, year: str) -> WrittenDate | None:
-    """Read `01.09.2014`, and `09/13/2014`, where one of the numbers can be no month."""
+    """Read `01.09.2014`, and `09/13/2014`, where one of the numbers cannot be a month."""
     months = [int(number) for number in (second, first) if 1 <= int(number) <= len(MONTHS)]
     if not months:
         return None
@@ -113,7 +113,7 @@ _PARTS: Final = frozenset(
     {"q1", "q2", "q3", "q4", "h1", "h2", "spring", "summer", "autumn", "fall", "winter",
      "fruhling", "fruhjahr", "sommer", "herbst", "printemps", "ete", "automne", "hiver",
      "primavera", "verano", "otono", "invierno"}
-    # Months that are others in another language: November in Polish, October in Croatian.
+    # Names of different months in two languages: November in Polish, October in Croatian.
     | {"lip", "lis", "listopad", "listopada", "srp"}
 )  # fmt: skip
 _FOLDER: Final = Path(__file__).parent
@@ -121,14 +121,14 @@ _FOLDER: Final = Path(__file__).parent
 
 @functools.cache
 def _months() -> Mapping[str, int]:
-    """Return the months by name: a month a line in the file, without accents, as in Unicode's CLDR."""
+    """Return the months by name, from a file with a month per line, without accents, as in Unicode's CLDR."""
     lines = (_FOLDER / "months.txt").read_text("utf-8").splitlines()
     return {_plain(name): month for month, names in enumerate(lines) for name in names.split()}
 
 
 @functools.cache
 def _words_for_present() -> frozenset[str]:
-    """Return what is read as "not over yet": `present.txt` has phrases divided by ", ", in any order.
+    """Return the phrases that mean "ongoing", from `present.txt`, where ", " separates them.
 
     `rendering.words.WORDS` has the words that are printed; each of them is among these.
     """
