@@ -1,4 +1,4 @@
-"""The ground floor: errors, settings, the analyzer format and the store.
+"""The lowest layer: errors, settings, the analyzer format and the store.
 
-Nothing here knows HTTP, watched folders, terminals or the command line.
+It is independent of HTTP, terminals and the command line.
 """

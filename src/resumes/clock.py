@@ -1,7 +1,7 @@
 """Time as the store represents it.
 
 Instants are UTC text of fixed width, `2026-01-31T09:00:00.000Z` (docs/api.md, List): any tool can
-read them, and they compare as text. Only resume ids count microseconds.
+read them, and they compare as text. Only resume ids have microseconds.
 """
 
 import time
@@ -26,15 +26,15 @@ def timestamp(now_us: int) -> str:
 
 @lru_cache(maxsize=8)
 def _second(seconds: int) -> str:
-    # Every request formats now, and most of them fall into the same second.
+    # Every request formats the present time, and many fall into the same second.
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def later(now_us: int, by: timedelta) -> str:
-    """Return the instant `by` after now, as `timestamp` writes it."""
+    """Return the instant `by` after now, in the form of `timestamp`."""
     return timestamp(now_us + by // timedelta(microseconds=1))
 
 
 def minute(instant: str) -> str:
-    """Return a timestamp as people read it: UTC, cut to the minute, `2026-01-31 09:00`."""
+    """Return a timestamp for people: UTC, cut to the minute, `2026-01-31 09:00`."""
     return f"{instant[:10]} {instant[11:16]}"

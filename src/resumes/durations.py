@@ -38,7 +38,7 @@ def until(expiry: timedelta | datetime, *, now_us: int) -> timedelta:
 
 
 def span(seconds: float) -> str:
-    """Return `40 seconds`, `5 minutes` or `3 hours`: in the largest unit of which there are two."""
+    """Return `40 seconds`, `5 minutes` or `3 hours`, in the largest unit that is at least two."""
     for unit, unit_s in (("hour", 3_600), ("minute", 60)):
         if seconds >= 2 * unit_s:
             return counted(int(seconds // unit_s), unit)

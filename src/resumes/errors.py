@@ -19,8 +19,8 @@
             StatementRefused    the database refuses what this request writes or asks, each time
             StoreIncompatible   not our store, damaged, or made by a newer version
 
-Domain errors know no HTTP. Each surface has one table from `ErrorCode` to what it does:
-a status, an exit code, a file outcome, a notice. A test walks every code through every table.
+Domain errors are independent of HTTP. Each surface has a table from `ErrorCode` to its reaction: a
+status, an exit code, a file outcome, a notice. A test checks every code in every table.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from typing import ClassVar
 
 
 class ErrorCode(StrEnum):
-    """Stable names of what can go wrong, as in reports and the ledger."""
+    """Stable names of errors, as in reports and the ledger."""
 
     INVALID_JSON = "invalid_json"
     INVALID_RESUME = "invalid_resume"
@@ -62,11 +62,11 @@ class Issue:
 
 
 class ResumesError(Exception):
-    """Base of all errors that are shown. `message` says what is wrong, with which value, and what to do."""
+    """Base of all errors that are shown. `message` names the problem, the value and the remedy."""
 
     code: ClassVar[ErrorCode]
     default: ClassVar[str]
-    """The message of an error that is given none."""
+    """The message of an error without an explicit one."""
 
     def __init__(self, message: str | None = None) -> None:
         self.message = self.default if message is None else message
@@ -74,13 +74,13 @@ class ResumesError(Exception):
 
 
 class InvalidInput(ResumesError):
-    """The input is wrong, and remains so however often it is tried."""
+    """The input is wrong, so that a retry fails again."""
 
 
 class InvalidJson(InvalidInput):
     """The bytes are not JSON, or JSON that a store cannot keep as it is.
 
-    `offset` is the byte at which parsing failed, counted from 0; None if it is not known.
+    `offset` is the byte at which parsing failed, counted from 0; None if unknown.
     """
 
     code = ErrorCode.INVALID_JSON
@@ -167,8 +167,8 @@ class OutcomeUnknown(StoreError):
 
 
 class StatementRefused(StoreError):
-    """The database works, and refuses this request's values, however often it is tried. Other
-    requests are not affected."""
+    """The database works, but refuses this request's values, and would refuse a retry. Other requests
+    are not affected."""
 
     code = ErrorCode.STATEMENT_REFUSED
 

@@ -1,4 +1,4 @@
-"""Resumes as they are exported: the formats, and the files that hold them."""
+"""The export of resumes: formats and files."""
 
 import contextlib
 import itertools
@@ -33,13 +33,13 @@ from resumes.text import counted
 
 
 class ExportFormat(StrEnum):
-    """The format that an exported resume is in."""
+    """The format of an exported resume."""
 
     ANALYZER = "analyzer"
-    """Can be created again as it is."""
+    """The complete format, from which the same resume can be created again."""
 
     JSON_RESUME = "jsonresume"
-    """Does not hold everything."""
+    """Leaves some sections out."""
 
     PDF = "pdf"
     """For people."""
@@ -50,28 +50,28 @@ SUFFIXES = {
     ExportFormat.JSON_RESUME: ".jsonresume.json",
     ExportFormat.PDF: ".pdf",
 }
-"""What the files' names end in; they differ, so that one folder may hold all of a resume's exports."""
+"""The endings of the files; they differ, so that one folder can have all exports of a resume."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A resume as it is exported. `left_out` names the sections that the format has no place for."""
+    """An exported resume. `left_out` has the names of the sections that the format does not have."""
 
     name: str
-    """The name of its file if no other resume's file has it, such as `AdaLovelaceResume.json`."""
+    """The file's name unless another resume's file has it, such as `AdaLovelaceResume.json`."""
 
     name_with_id: str
-    """The name of its file otherwise."""
+    """The file's name otherwise."""
 
     content: bytes | None
-    """As JSON on one line; None for a PDF."""
+    """The resume as JSON on one line; None for a PDF."""
 
     body: bytes
-    """The content of its file."""
+    """The content of the file."""
 
     left_out: tuple[str, ...] = ()
     missing: str | None = None
-    """A text of a PDF that no font has."""
+    """A text of a PDF that no font can display."""
 
 
 class Exporter(contextlib.AbstractContextManager["Exporter"]):
@@ -86,7 +86,7 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         choice: PdfOptions = DEFAULT_CHOICE,
     ) -> None:
         self._written: set[str] = set()
-        """The names of files that were written, without case."""
+        """The names of the written files, without case."""
 
         self._format = export_format
         self._accepted = accepted
@@ -116,24 +116,24 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         return Exported(*names, content, _indented(content), sections_left_out(view))
 
     def _names(self, shown: str, resume_id: str) -> tuple[str, str]:
-        """Return file names and no paths, whatever the store holds."""
+        """Return the two file names, which are never paths, even from a damaged store."""
         suffix = SUFFIXES[self._format]
         return f"{_stem(shown)}{suffix}", f"{_stem(shown)}-{_stem(resume_id)}{suffix}"
 
     def write(self, folder: Path, exported: Exported, *, overwrite: bool = True) -> bool:
-        """Write the resume to a file of its own in the folder. Return whether anything had its name.
+        """Write the resume to a separate file in the folder. Return whether its name was taken.
 
-        The file appears complete or not at all. With `overwrite`, what had its name, an earlier export, a
-        link or a pipe, is gone, unopened; without it, the same content counts as an earlier export and
-        stays, and beside anything else the file gets the name with the ID. Raises InvalidArgument if
-        the file cannot be written.
+        The file appears complete or not at all. With `overwrite`, an earlier export, link or pipe with
+        its name is replaced without being opened; without it, a file with the same content stays, and
+        if there is anything else the new file gets the name with the ID. Raises InvalidArgument if the
+        file cannot be written.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path = self._choose(folder, exported, overwrite=overwrite)
             is_taken = os.path.lexists(path)
             if overwrite or not is_taken:
-                # What can be exported again need not be on the disk before the next one is.
+                # Not flushed to the disk, as it can be exported again.
                 with drafted(path, Path.replace, mode=0o666) as file:
                     file.write(exported.body)
         except OSError as error:
@@ -155,7 +155,7 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
 
 
 def _is_free_for(path: Path, body: bytes) -> bool:
-    """Return whether nothing has the name, or a file with this content."""
+    """Return whether the name is free, or that of a file with this content."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -164,32 +164,32 @@ def _is_free_for(path: Path, body: bytes) -> bool:
 
 
 def _stem(text: str) -> str:
-    """Return what a file name may hold of the text; all of it if this program made it."""
+    """Return the part of the text that is valid in a file name; all of it if `filename` returned it."""
     return filename(text.removesuffix(".pdf"), None).removesuffix(".pdf")
 
 
 def _indented(content: bytes) -> bytes:
     text = msgspec.json.format(content, indent=2)
-    # What was imported should be importable again.
+    # An imported resume should remain small enough to be imported again.
     return (text if len(text) < DEFAULT_FORMAT.max_bytes else content) + b"\n"
 
 
 @dataclass(slots=True)
 class ExportSummary:
-    """What became of the resumes of an export."""
+    """The results of an export."""
 
     exported: int = 0
     existing: int = 0
-    """Exported resumes whose file had a name that was taken, as `Exporter.write` says."""
+    """The number of exported resumes whose file name was taken (see `Exporter.write`)."""
 
     failed: list[tuple[str, TooLong | RenderingFailed]] = field(default_factory=list)
-    """IDs of resumes of which no PDF could be made, each with why."""
+    """IDs of resumes that could not be drawn as PDF, each with the error."""
 
     missing: list[tuple[str, str]] = field(default_factory=list)
-    """Texts that no font has, each with the ID of a resume in whose PDF it is drawn as a box."""
+    """Texts that no font can display, each with the ID of a resume whose PDF has boxes instead."""
 
     left_out: dict[str, None] = field(default_factory=dict)
-    """Names of the sections that the format has no place for, each once."""
+    """Names of the sections that the format does not have, each once."""
 
 
 def export_resumes(
@@ -199,10 +199,10 @@ def export_resumes(
     *,
     on_count: Callable[[int], None] = lambda exported: None,
 ) -> ExportSummary:
-    """Export the resumes, and give each to `write`, which says whether its file's name was taken.
+    """Export the resumes, and call `write` for each, which returns whether its file's name was taken.
 
-    A PDF that cannot be made is in the summary, and the others follow. Raises InvalidArgument if a
-    file cannot be written; those written before stay.
+    A PDF that cannot be drawn is listed in the summary, and the export continues. Raises
+    InvalidArgument if a file cannot be written; files that were written before stay.
     """
     summary = ExportSummary()
     for resume in resumes:

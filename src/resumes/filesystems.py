@@ -1,8 +1,8 @@
-"""The file system that a path is on: its kind, whether other machines write there too, its free space.
+"""The file system of a path: its kind, whether other machines write to it, its free space.
 
-Where they do, this system neither hears of what they write (inotify(7), "Limitations and
-caveats") nor sees their locks. The kind of file system decides: nothing else shows it, neither an
-event nor an error. Source: proc(5) for mountinfo.
+If they do, this system neither gets events of their writes (inotify(7), "Limitations and caveats")
+nor sees their locks. Only the kind of file system shows that; there is neither an event nor an error.
+Source: proc(5) for mountinfo.
 """
 
 import os
@@ -30,20 +30,20 @@ SHARED: Final = {
     **dict.fromkeys(CLUSTER.split(), "a cluster file system"),
     **dict.fromkeys(HOST.split(), OF_A_HOST),
 }
-"""By kind of file system that others write to, what it is, as people say it."""
+"""Descriptions of the kinds of file systems that other machines may write to."""
 
 
 DISK_FLOOR_BYTES = 64 * 1024 * 1024
-"""What stays free: with less, the API refuses resumes, and the importer copies no file to the disk."""
+"""The space that stays free: below it the API refuses resumes, and the importer copies no file there."""
 
 
 def free_bytes(path: Path) -> int:
-    """Return how much this user may still write to the disk that the path is on. Raises OSError."""
+    """Return how many bytes this user may still write to the path's disk. Raises OSError."""
     return shutil.disk_usage(path).free
 
 
 def find_kind(path: Path, mountinfo: str | None = None) -> str | None:
-    """Return the kind of file system that the path is on, such as "ext4".
+    """Return the kind of the path's file system, such as "ext4".
 
     `mountinfo` is the text of the system's list of mounts, by default read here. None if it cannot
     be read, and on systems without it.
@@ -52,9 +52,9 @@ def find_kind(path: Path, mountinfo: str | None = None) -> str | None:
 
 
 def is_mount_point(path: Path, mountinfo: str | None = None) -> bool:
-    """Return whether something is mounted on the path itself, be it a single file.
+    """Return whether the path itself is a mount point, even of a single file.
 
-    `os.path.ismount` does not see a file that is bound from the same file system. False if
+    `os.path.ismount` does not detect a file that is bound from the same file system. False if
     mountinfo cannot be read, and on systems without it.
     """
     return _find_mount(path, mountinfo)[0] == os.path.realpath(path)
@@ -76,6 +76,6 @@ def _find_mount(path: Path, mountinfo: str | None) -> tuple[str, str] | tuple[No
             point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
             if place.startswith(point.rstrip("/") + "/"):
                 found.append((point, after.split(" ")[0]))
-    # The last one made hides the others on the way. The root may be listed behind what an initramfs
+    # The last mount hides earlier ones at its path. The root may be listed after mounts that an initramfs
     # has moved below it.
     return sorted(found, key=lambda mount: mount[0] != "/")[-1] if found else (None, None)

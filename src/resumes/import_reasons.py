@@ -1,13 +1,13 @@
-"""Reasons why a file is not done, in plain words, and what its owner can do."""
+"""The reasons why a file is not done, in plain words, and what its owner can do."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a file is not simply done: folder names under `_failed`, and `reason` in reports.
+    """Why a file is not done: folder names under `_failed`, and `reason` in reports.
 
-    The same words as the error codes where the API would refuse the same bytes with that code.
+    They equal the error codes with which the API would refuse the same bytes.
     """
 
     INVALID_JSON = "invalid_json"
@@ -36,7 +36,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.CRASHED: "importer crashed",
     Reason.INTERNAL_ERROR: "internal error",
 }
-"""At most 20 characters, so that a column of them leaves room for the name next to it."""
+"""The reasons in words of at most 20 characters, so that their column leaves room for the file's name."""
 
 _HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
@@ -87,11 +87,11 @@ _HINTS: Mapping[Reason, str] = {
 
 
 def plain_words(reason: str) -> str:
-    """Return the reason as people say it; one that is not known here, as it is."""
-    # A newer version may have written one that this one does not have.
+    """Return the reason in plain words; an unknown reason as it is."""
+    # A newer version may have written an unknown reason.
     return WORDS[Reason(reason)] if reason in set(Reason) else reason
 
 
 def find_hint(reason: str, claim_id: str = "ID") -> str | None:
-    """Return what the owner of the file with this ID can do; None for a reason not known here."""
+    """Return what the owner of the file with this ID can do; None for an unknown reason."""
     return _HINTS[Reason(reason)].format(id=claim_id) if reason in set(Reason) else None

@@ -1,4 +1,4 @@
-"""Listening sockets, and why an address cannot be had."""
+"""Listening sockets, and errors about unavailable addresses."""
 
 import errno
 import socket
@@ -7,7 +7,7 @@ from typing import Final
 from resumes.errors import ErrorCode, StoreError
 
 BACKLOG: Final = 2048
-"""Connections that may wait to be accepted."""
+"""The maximum number of connections that wait to be accepted."""
 
 
 class CannotListen(StoreError):
@@ -24,7 +24,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise CannotListen(f'Cannot resolve the host "{host}": {error}') from None
     family, kind, protocol, _, address = found[0]
     listener = socket.socket(family, kind, protocol)
-    # A restart need not wait for the connections of the process before it to fade out.
+    # A restart need not wait until the connections of the previous process have timed out.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)

@@ -1,7 +1,7 @@
 """Files that a command writes: complete or not at all, and never over another file by mistake (pitfalls S21).
 
 A draft is written next to the file and gets its name at the end, by `place` or by `replace`.
-`OutputFile` is for a path that a person names, where an earlier file of the same kind may be.
+`OutputFile` is for a path that a user names, where an earlier file of the same kind may exist.
 """
 
 import contextlib
@@ -15,20 +15,20 @@ from typing import BinaryIO, Final
 from resumes.errors import Conflict, InvalidArgument
 
 JOURNALS: Final = ("-journal", "-wal", "-shm")
-"""What SQLite appends to the name of a database. It takes a file of such a name for a part of the
-database, and plays it back or removes it (pitfalls S22)."""
+"""The suffixes that SQLite appends to the name of a database. It treats a file with such a name as part
+of the database, and applies or removes it (pitfalls S22)."""
 
 SIDE_FILES: Final = (*JOURNALS, ".writer", ".lock")
-"""These, and what a store appends for its locks."""
+"""These, and the suffixes of a store's locks."""
 
 HOME_FILES: Final = ("config.toml", "first-key", "demo-key", "watched-folders")
-"""What a home reads as its own: a backup of the name `config.toml` would stop all commands."""
+"""The files that a home reads: a backup with the name `config.toml` would break all commands."""
 
 _Signature = tuple[int, int, int, int]
 
 
 def check_name(path: Path) -> None:
-    """Raise Conflict for the name of a file that belongs to a database or a home."""
+    """Raise Conflict for a name that belongs to a database or a home."""
     if path.name in HOME_FILES:
         raise Conflict(
             f"{path} would be mistaken for one of the home's own files: choose another file"
@@ -42,7 +42,7 @@ def check_name(path: Path) -> None:
 
 
 def check_free(path: Path, remedy: str = "choose another file") -> None:
-    """Raise Conflict if anything has the name, even a link that leads nowhere."""
+    """Raise Conflict if anything has the name, even a dangling link."""
     check_name(path)
     if path.is_symlink():
         raise Conflict(f"{path} is a symbolic link, which is not followed: {remedy}")
@@ -53,7 +53,7 @@ def check_free(path: Path, remedy: str = "choose another file") -> None:
 def flush(path: Path) -> None:
     """Wait until the file, or a folder's list of names, is on the disk.
 
-    Not for an open database: closing a second descriptor would drop its locks (pitfalls S1).
+    Do not use it for an open database: closing a second descriptor would drop its locks (pitfalls S1).
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -73,12 +73,12 @@ def place(new: Path, path: Path) -> None:
         check_free(path)
         new.rename(path)
     else:
-        new.unlink()  # a file with two names is not opened as a store
+        new.unlink()  # since a file with two names is not opened as a store
     flush(path.parent)
 
 
 def replace(new: Path, path: Path) -> None:
-    """Give the file the name, durably, replacing what had it before."""
+    """Give the file the name, durably, replacing the old file."""
     flush(new)
     new.replace(path)
     flush(path.parent)
@@ -90,8 +90,8 @@ def drafted(
 ) -> Iterator[BinaryIO]:
     """Open a new file next to the path for the block, after which `finish` gives it the path.
 
-    Only its owner may read it, unless `mode`, restricted by the umask, says otherwise. If the block
-    or `finish` fails, it is removed. Raises OSError.
+    Only its owner may read it, unless `mode`, restricted by the umask, permits more. If the block or
+    `finish` fails, the file is removed. Raises OSError.
     """
     draft = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -106,11 +106,11 @@ def drafted(
 class OutputFile:
     """A new file that a command was told to write.
 
-    Whatever else has the name raises Conflict, with `remedy` at the end, except a regular file for
-    whose content `may_replace` returns True: that is replaced.
+    If the name is taken, raise Conflict, with `remedy` at the end; but replace a regular file for whose
+    content `may_replace` returns True.
 
-    Make it before a store is opened: the file might be the store's own, and closing it would drop
-    the store's locks (pitfalls S1).
+    Create it before a store is opened: the file might be the store's own, and closing it would drop the
+    store's locks (pitfalls S1).
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class OutputFile:
     def put(self, draft: Path) -> None:
         """Give the draft, which is complete and on the same disk, the file's name.
 
-        Raises InvalidArgument if that cannot be done, and Conflict if the name was taken or the file to
-        be replaced was changed in the meantime.
+        Raises InvalidArgument if that fails, and Conflict if the name was taken or the file to be
+        replaced was changed in the meantime.
         """
         with self._explained():
             if self._replaced is not None and _find_signature(self.path) == self._replaced:
@@ -151,7 +151,7 @@ class OutputFile:
 
 
 def _find_signature(path: Path) -> _Signature | None:
-    """Return what identifies a regular file until it is changed; None if there is none."""
+    """Return the signature of a regular file, which changes with it; None if there is none."""
     try:
         found = path.lstat()
     except FileNotFoundError:

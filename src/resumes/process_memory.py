@@ -4,7 +4,7 @@ import ctypes
 import gc
 
 GC_THRESHOLD = 50_000
-"""New objects after which the youngest generation is collected."""
+"""The number of new objects after which the youngest generation is collected."""
 
 MALLOC_THRESHOLD_BYTES = 128 * 1024
 """A block of at least this size is allocated with mmap, and returned to the system when it is freed."""
@@ -24,7 +24,7 @@ def tune_gc() -> None:
 
 
 def limit_malloc() -> None:
-    """Have freed memory returned to the system. Call it once, before the first large request body.
+    """Make the allocator return freed memory to the system. Call it once, before the first large body.
 
     When a large block is freed, glibc raises its threshold and keeps such blocks, in a heap for each
     thread, so a minute of large bodies would hold their memory for good. Other C libraries are left

@@ -1,4 +1,4 @@
-"""Which names in a watched folder are of files to import, and why others are not. Nothing is opened."""
+"""The names of files to import in a watched folder, and why others are skipped. Nothing is opened."""
 
 from enum import StrEnum
 from typing import Final
@@ -13,10 +13,10 @@ EXTENSIONS: Final = (
     ".gz",
     ".zip",
 )
-"""Endings of files to import, longer ones before those that they end in."""
+"""The endings of files to import, longer endings before their own suffixes."""
 
 ENDINGS: Final = ".json, .ndjson, .jsonl, .gz or .zip"
-"""These in words; `.gz` stands for all compressed ones but `.zip`."""
+"""These in words; `.gz` stands for all compressed files except `.zip`."""
 
 TEMPORARY: Final = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
 SYSTEM_FOLDERS: Final = (
@@ -34,20 +34,19 @@ SYSTEM_FOLDERS: Final = (
 )  # fmt: skip
 """Folders of file servers and operating systems, in any case: recycle bins, snapshots, thumbnails.
 
-A resume that was deleted on the share, or is in a copy of an earlier day, is not to be imported
-(pitfalls I19).
+A resume that was deleted on the share, or is in an old snapshot, must not be imported (pitfalls I19).
 """
 _SYSTEM_FOLDERS: Final = frozenset(name.lower() for name in SYSTEM_FOLDERS)
 
 REPORT: Final = ".report.json"
-"""Ending of the importer's reports."""
+"""The ending of the importer's reports."""
 
 OWN: Final = ".importer"
-"""The folder below ROOT for what importers note about ROOT itself."""
+"""The folder below ROOT for the importers' own files."""
 
 
 class SkipReason(StrEnum):
-    """Why a file is left where it is."""
+    """Why a file is not imported."""
 
     ENDING = "ending"
     HIDDEN = "hidden"
@@ -58,7 +57,7 @@ class SkipReason(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The reason in words, for one file."""
+        """The reason as a sentence about one file."""
         return _SENTENCES[self]
 
 
@@ -73,7 +72,7 @@ _SENTENCES: Final = {
 
 
 def find_extension(name: str) -> str | None:
-    """Return the ending, in lower case, if files of this name are to be imported; None if not."""
+    """Return the ending in lower case if a file with this name is to be imported, else None."""
     lowered = name.lower()
     if not lowered.endswith(EXTENSIONS):
         return None
@@ -81,7 +80,7 @@ def find_extension(name: str) -> str | None:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether programs give this name to a file while they write it."""
+    """Return whether programs use this name for a file while they write it."""
     if name.endswith("~") and _is_undecoded(name[-2:-1]):
         return False  # in Shift-JIS, Big5 and GBK it is the second byte of a character
     return name.lower().endswith(TEMPORARY)
@@ -92,26 +91,26 @@ def _is_undecoded(char: str) -> bool:
 
 
 def is_system_folder(name: str) -> bool:
-    """Return whether file servers or operating systems give this name to a folder of their own."""
+    """Return whether this is the name of a system folder of file servers or operating systems."""
     stem = name.lower().rstrip("0123456789") if name.startswith(".") else name.lower()
     return stem in _SYSTEM_FOLDERS
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether the file or folder is hidden, or some system's own."""
+    """Return whether the file or folder is hidden, or belongs to a system."""
     return name.startswith(".") or is_system_folder(name)
 
 
 def is_hidden_or_temporary(name: str) -> bool:
-    """Return whether a file or folder of this name is hidden, temporary, or some system's own."""
+    """Return whether a file or folder with this name is hidden, temporary, or belongs to a system."""
     return is_hidden(name) or is_temporary(name)
 
 
 def may_be_folder(name: str) -> bool:
-    """Return whether a folder of this name is looked through."""
+    """Return whether a folder with this name is scanned."""
     return find_extension(name) is None and not is_hidden_or_temporary(name)
 
 
 def is_outcome(name: str) -> bool:
-    """Return whether a name directly in ROOT is the importer's, now or in a later version."""
+    """Return whether a name directly in ROOT is reserved for this or later versions of the importer."""
     return name.startswith("_") or name == OWN

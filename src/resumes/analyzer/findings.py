@@ -83,7 +83,7 @@ class Findings:
         self.issues.append(Issue(field, f"Missing required field: {field} (must be an object)"))
 
     def warn(self, where: str | int, remark: str) -> None:
-        """Warn about the document, which is accepted.
+        """Report a warning; the document is still accepted.
 
         `remark` follows the name of the field: "is only white space".
 

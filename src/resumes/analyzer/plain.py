@@ -29,8 +29,7 @@ _HIDING: Final = re.compile(rb"\\u00(?:00|3[aA])")
 
 
 def parse_plain(body: bytes) -> Names | None:
-    """Return what the resume that the bytes hold is called; None when the precise way has to
-    look at it."""
+    """Return the title and name of the resume in the bytes; None if it has to take the slow path."""
     if len(body) > MAX_BYTES or _MAYBE_BLANK.search(body):
         return None
     if b"\\" in body and _HIDING.search(body):
@@ -39,7 +38,7 @@ def parse_plain(body: bytes) -> Names | None:
         resume = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    # Of a key that comes twice the structs have the last, and so one colon less.
+    # The structs keep only the last of duplicate keys, and so have fewer colons.
     if body.count(b":") != _ENCODER.encode(resume).count(b":"):
         return None
     return Names(resume.title or None, resume.header.name or None)

@@ -79,14 +79,14 @@ def parse_imported(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
 
 
 def check_stored(document: bytes) -> Names:
-    """Return what a stored document is called, checked as strictly as one that is sent.
+    """Return the title and name of a stored document, checked as strictly as a new one.
 
-    Section types beyond the table are taken as admitted, and its size is not looked at: stores of
-    an earlier version added what the service sets. Raises InvalidJson, CoverLetter or InvalidResume for a
-    document that the service cannot have stored.
+    Section types beyond the table count as admitted, and its size is not checked, since an earlier
+    version added the fields that the service sets. Raises InvalidJson, CoverLetter or InvalidResume for
+    a document that the service cannot have stored.
     """
     stored = read_long_json(document)
-    # Also of fields that the service sets, which are taken out before the others are checked.
+    # This includes the fields that the service sets, which are removed before the others are checked.
     _check_faithful(document, stored)
     sections = take_out(stored).get("sections") if type(stored) is dict else None
     present = frozenset(sections if type(sections) is dict else ())

@@ -21,14 +21,14 @@ from resumes.errors import InvalidJson
 
 MAX_DEPTH = 32
 MAX_VALUES = 120_000
-"""A resume has some hundreds, and one section of nothing but tags 100,000. What holds more takes
-far longer to read than its size lets expect, and all others have to wait."""
+"""The maximum number of values. A resume has some hundreds, and a section with only tags 100,000. A body
+with more takes far longer to read than its size suggests, while other requests wait."""
 
 MAX_FIELDS = 50_000
-"""The same for fields, which cost more."""
+"""The maximum number of fields, which cost more."""
 
 MAX_TOKENS = 20_000
-"""So much of a body is looked through for the place of a number that cannot be kept."""
+"""How many tokens are searched for the offset of a number that cannot be kept."""
 
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**63 - 1
@@ -100,7 +100,7 @@ def read_json(body: bytes) -> Any:
 
 
 def read_long_json(body: bytes) -> Any:
-    """`read_json` of any number of values and fields."""
+    """Parse the bytes as `read_json` does, with any number of values and fields."""
     try:
         # The parser's cache outlives the call: it may keep keys, but no personal data.
         value = jiter.from_json(
@@ -170,7 +170,7 @@ def _out_of_range(number: bytes) -> str | None:
 
 
 def _refuse(body: bytes, message: str) -> NoReturn:
-    """Raise InvalidJson with what the parser says, in our words."""
+    """Raise InvalidJson for the parser's message, in our words."""
     if not body.strip(b" \t\r\n"):
         raise _invalid("the body is empty", 0)
     if encoding := find_foreign_encoding(body):
@@ -192,7 +192,7 @@ def _refuse(body: bytes, message: str) -> NoReturn:
     offset = len(body) if is_cut_short else _offset(body, int(line), int(column))
     if body.startswith(BYTE_ORDER_MARK, offset):
         raise _invalid(MISPLACED_MARK, offset)
-    # A sign before it was read as a number's.
+    # A preceding sign was read as part of a number.
     for start in (max(offset - 1, 0), offset):
         if not_a_number := _NOT_NUMBERS.match(body, start):
             raise _invalid(f"{not_a_number[0].decode()} is not a JSON number", start)
@@ -211,9 +211,9 @@ def _reason(message: str) -> str:
 
 
 def _offset(body: bytes, line: int, column: int) -> int:
-    """Return the byte offset of a place that the parser gives as a line and a column of bytes from 1."""
+    """Return the byte offset of the parser's line and column, which count from 1, in bytes."""
     start, left = 0, line - 1
-    # In blocks: a body may be nothing but line ends.
+    # In blocks, since a body may have only line ends.
     while (here := body.count(b"\n", start, start + _BLOCK_BYTES)) < left and start < len(body):
         left -= here
         start += _BLOCK_BYTES

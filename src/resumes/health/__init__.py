@@ -1,1 +1,1 @@
-"""What can be wrong with an installation: each finding with its fix. Imports no user interface."""
+"""Checks of an installation: each finding has a remedy. Imports no user interface."""

@@ -1,4 +1,4 @@
-"""All that `resumes doctor` and the Health screen check, in order: settings, home and disk here."""
+"""All checks of `resumes doctor` and the Health screen, in order; those of settings, home and disk."""
 
 import contextlib
 import heapq
@@ -26,7 +26,7 @@ from resumes.store.store import Store
 
 MAX_ACCOUNTS: Final = 50
 MAX_RESUMES: Final = 20
-"""The names of the newest resumes of the largest accounts are looked at, this many of each."""
+"""How many of the newest resumes of each large account have their names checked."""
 
 MAX_SAMPLE_CHARS: Final = 20
 
@@ -90,7 +90,7 @@ def _find_missing(
 ) -> list[Script]:
     """Return the scripts whose samples no font has, by drawing them. Raises RenderingFailed.
 
-    `fonts` changes when fonts are installed or removed: the answer is cached until then.
+    `fonts` changes when fonts are installed or removed; the result is cached until then.
     """
     with contextlib.closing(Renderer(folders)) as renderer:
         return [
@@ -105,11 +105,10 @@ MIN_FREE_BYTES = 500 * 1024 * 1024
 
 
 def iter_findings(installation: Installation, cache: QueryCache | None = None) -> Iterator[Finding]:
-    """Run all checks, in the order in which one builds on the other.
+    """Run all checks, in the order of their dependencies.
 
-    `cache` keeps the answers of slow queries for the next call; without it each of them is run.
-    Commands that are named lead to this installation. Raises StoreUnavailable for a user without a
-    home.
+    `cache` keeps the answers of slow queries for the next call; without it all are run. Commands in
+    findings have this installation's flags. Raises StoreUnavailable for a user without a home.
     """
     for finding in _iter_findings(installation, cache or QueryCache()):
         remedy = finding.remedy and installation.typeable(finding.remedy)
@@ -126,7 +125,7 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
     yield check_home(installation, settings.home)
     yield check_disk(settings.home)
     address: Address | None = None
-    with contextlib.suppress(InvalidArgument):  # as opening the store will say
+    with contextlib.suppress(InvalidArgument):  # opening the store will raise it too
         address = parse_address(settings.database_url)
     path = address.path if isinstance(address, SqliteAddress) else None
     if path is not None:
@@ -186,7 +185,7 @@ def _iter_store_findings(
 
 
 def check_home(installation: Installation, home: Path) -> Finding:
-    """Check that the home is a folder that this user can write and no stranger can read."""
+    """Check that the home is a folder that this user can write and other users cannot read."""
     try:
         is_there = home.is_dir()
     except PermissionError:
@@ -203,7 +202,7 @@ def check_home(installation: Installation, home: Path) -> Finding:
 
 
 def check_disk(home: Path) -> Finding:
-    """Check that the disk of the home, or of where it would be made, has room."""
+    """Check that the disk of the home, or of its future path, has room."""
     place = next(path for path in (home, *home.absolute().parents) if os.access(path, os.F_OK))
     free = free_bytes(place)
     text = f"{free / 1024**3:,.1f} GiB free"

@@ -14,14 +14,15 @@ from resumes.store.store import Size, Store
 T = TypeVar("T")
 
 CACHE_TIMES = 50
-"""An answer is kept this many times as long as its query took: at most 2 % of the time is spent on it."""
+"""An answer is kept this many times as long as its query took, so that queries take at most 2 % of the
+time."""
 
 
 class QueryCache:
     """Keeps the answers of queries that take time in proportion to what a store holds.
 
-    One is kept `times` as long as its query took, and at least `min_s`. Threads may share it; at
-    worst two of them run the same query.
+    An answer is kept `times` as long as its query took, and at least `min_s`. Threads may share the
+    cache; at worst two of them run the same query.
     """
 
     def __init__(
@@ -35,10 +36,10 @@ class QueryCache:
         self._times = times
         self._min_s = min_s
         self._answers: dict[Callable[[Store], Any], tuple[Any, float]] = {}
-        """By query: the answer, and until when it is kept."""
+        """The answers by query, and until when they are kept."""
 
     def get(self, query: Callable[[Store], T], store: Store) -> T:
-        """Return the answer, or the last one if that is kept. Raises what the query raises."""
+        """Return the kept answer, or run the query. Raises what the query raises."""
         begin_s = self._monotonic()
         answer, until_s = self._answers.get(query, (None, begin_s))
         if begin_s >= until_s:
@@ -56,12 +57,12 @@ class QueryCache:
 
 @dataclass(frozen=True, slots=True)
 class InstallationMetrics:
-    """What an installation holds. `files` has every outcome.
+    """The figures of an installation. `files` has every outcome.
 
-    `free_bytes` is the room on the store's disk; None if that is unknown, as on a database server.
-    `live_importers` were heard of within the last minute; `waiting_files` is how many files wait
-    in their inboxes. `oldest_request_s` is how long the oldest request to an importer has been
-    waiting; None if there is none.
+    `free_bytes` is the free space on the store's disk; None if unknown, as on a database server.
+    `live_importers` reported within the last minute; `waiting_files` is the number of files in their
+    inboxes. `oldest_request_s` is how long the oldest request to an importer has been waiting; None if
+    there is none.
     """
 
     size: Size
@@ -75,7 +76,7 @@ class InstallationMetrics:
 
 
 def read_metrics(store: Store, cache: QueryCache) -> InstallationMetrics:
-    """Return the figures now, those of files as old as `cache` has them. Raises StoreError."""
+    """Return the present figures; those of files may come from `cache`. Raises StoreError."""
     known = accounts.list_accounts(store)
     seen = importers.list_importers(store)
     try:

@@ -1,4 +1,4 @@
-"""A resume as lists have it. Needs no SQLAlchemy, unlike what reads it from a store in use."""
+"""A resume in a list. Needs no SQLAlchemy, unlike the modules that read it from a store in use."""
 
 from typing import NamedTuple
 

@@ -345,9 +345,9 @@ _NOT_IN_MODELS: Final = {
         "CREATE INDEX ix_search_trigrams ON search_trigrams USING gin (trigrams)",
     ),
 }
-"""What the models do not describe, among it the table of the search index (resumes.store.search_index).
+"""DDL beyond the models, such as the table of the search index (resumes.store.search_index).
 
-Options of PostgreSQL in a model would import its dialect wherever the tables are, for 40 ms.
+Options of PostgreSQL in a model would import its dialect with the tables, which takes 40 ms.
 """
 
 

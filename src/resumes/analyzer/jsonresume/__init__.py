@@ -1,4 +1,4 @@
 """Conversion between JSON Resume, the format of jsonresume.org, and the analyzer format.
 
-What goes where is one table for both directions: `mapping.py`.
+`mapping.py` has one table for both directions.
 """

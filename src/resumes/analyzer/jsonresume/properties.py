@@ -200,9 +200,9 @@ class Joined(Property):
         return dict(zip(self.names, self.split(item.get(self.fields[0], "")), strict=True))
 
     def split(self, text: str) -> Sequence[str]:
-        """Return the texts again, one for each name, empty where there is none."""
+        """Return the separate texts, one for each name, empty if there is none."""
         first, _, rest = text.partition(self.SEPARATOR)
-        # What begins with a separator stays whole: joined again, it would lose it.
+        # A text that begins with a separator stays whole, or it would lose it when joined again.
         return (first, rest) if first.strip() else (text, "")
 
 
