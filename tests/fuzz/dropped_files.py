@@ -44,7 +44,7 @@ LIMITS: Final = Limits(
 MAX_NAME_BYTES: Final = 200
 MEMBER: Final = "a.json"
 MOST_CHECKED: Final = 5
-"""Resumes of a file of several that are sent again, which takes far longer than reading them."""
+"""Resumes of a bundle that are sent again, which takes far longer than reading them."""
 
 
 class Dropped(NamedTuple):
@@ -111,7 +111,7 @@ _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
 
 
 def _try(path: Path, name: str) -> Resume | Refusal | None:
-    """The verdict on the file where it lies; None for one of several resumes."""
+    """The verdict on the file where it lies; None for a bundle."""
     claim = Claim("0" * 24, "a" * 16, "ana", name, is_return=True)
     descriptor = files.open_file(path)
     try:

@@ -1,4 +1,4 @@
-"""Files of several resumes that are compressed: gzip and zip."""
+"""Compressed bundles: gzip and zip."""
 
 import contextlib
 import io

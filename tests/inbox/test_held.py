@@ -101,7 +101,7 @@ def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever
 def test_a_held_file_of_several_is_not_overtaken_while_it_waits_to_be_unpacked(
     inbox: Inbox,
 ) -> None:
-    """Files of several are unpacked one after the other, also those of other accounts."""
+    """Bundles are unpacked one after the other, also those of other accounts."""
     names = ("ana", "bo")
     inbox.limit(0)
     inbox.account("bo", 0)

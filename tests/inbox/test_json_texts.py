@@ -1,4 +1,4 @@
-"""Files of several resumes that are JSON: arrays, and a value a line."""
+"""Bundles of JSON: arrays, and a value per line."""
 
 import contextlib
 import json

@@ -35,7 +35,7 @@ class Analyzers(World):
 
     @rule(name=NAMES, kind=st.sampled_from(list(SEVERAL)), bodies=SOME_BODIES)
     def drop_one_of(self, name: str, kind: str, bodies: list[Body]) -> None:
-        """A file of several resumes lies there."""
+        """A bundle lies there."""
         self._drop(name, SEVERAL[kind](bodies))
 
     @rule(name=NAMES, kind=st.sampled_from(list(BAD)))

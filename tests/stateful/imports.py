@@ -239,7 +239,7 @@ class Imports:
     ) -> None:
         """Nobody got a place before one who came first and wanted one.
 
-        `held` were held before, `requested` were asked for. A file of several resumes that is new
+        `held` were held before, `requested` were asked for. A bundle that is new
         may be overtaken: it is unpacked when those of one are stored.
         """
         for place, file in enumerate(queue):

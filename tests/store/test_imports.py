@@ -154,8 +154,8 @@ def test_the_file_of_a_resume_is_found_also_when_it_was_held_for_long(
             creation.create(store, ana.id, [a_resume()], claim=a_claim(claim_id))
         )
         made[resume_id] = claim_id
-    of_several = [a_resume(f"P {item}", item=item) for item in (1, 2)]
-    for resume_id in made_ids(creation.create(store, ana.id, of_several, claim=a_claim())):
+    bundle = [a_resume(f"P {item}", item=item) for item in (1, 2)]
+    for resume_id in made_ids(creation.create(store, ana.id, bundle, claim=a_claim())):
         made[resume_id] = "0" * 24
     assert {one: import_ledger.find_claim(store, ana.id, one) for one in made} == made
     (other,) = made_ids(creation.create(store, ana.id, [a_resume()]))

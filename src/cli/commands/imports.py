@@ -54,7 +54,7 @@ def _issues(found: Any) -> list[dict[str, str]]:
 
 
 def _warnings(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the warnings of the report; those about one resume of several begin with its place."""
+    """Return the warnings of the report; those about a resume in a bundle begin with its position."""
     of_items = (
         {**issue, "path": f"{item.get('place')}: {issue['path']}"}
         for item in _dicts(report.get("items"))
@@ -377,7 +377,7 @@ def wait_for_outcomes(
         now = [
             import_history.get_file(store, one.claim_id, account_id=one.account_id) for one in files
         ]
-        # Of a file of several resumes the ledger says how far it is after each part. And what ends
+        # The ledger says after each slice how much of a bundle is imported. And what ends
         # while the request is there may be the end of an earlier one.
         ended = [
             new

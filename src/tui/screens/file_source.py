@@ -27,7 +27,7 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is known of where it is. `place` is which resume of several, as reports say it."""
+    """What is known of where it is. `place` is the resume's position in a bundle, as in reports."""
 
     path: str | None = None
     byte_offset: int | None = None
@@ -35,7 +35,7 @@ class Fault:
 
 
 def fault_of(file: FileRow) -> Fault:
-    """Return where the ledger says the fault is; for a file of several, its first problem."""
+    """Return where the ledger says the fault is; for a bundle, its first problem."""
     if file.items is not None and file.items.problems:
         first = file.items.problems[0]
         return Fault(first.path, first.byte_offset, first.place)

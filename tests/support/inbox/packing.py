@@ -1,4 +1,4 @@
-"""Files of several resumes for tests: packed, and unpacked again."""
+"""Bundles for tests: packed, and unpacked again."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Files of several resumes."""
+"""Bundles: files with several resumes."""
 
 import json
 import os
