@@ -149,7 +149,7 @@ def _is_read_whole(claim: Claim) -> bool:
 def inspect(
     claim: Claim, descriptor: int, known: Known | None, options: Options
 ) -> ReadFile | NotImported:
-    """Return what the open file is, or why it is not judged yet. Raises OSError.
+    """Read an open file; return its verdict, or why it is not judged yet. Raises OSError.
 
     A valid resume is complete, and is judged immediately. Anything else may be incomplete, and is
     judged only after it was unchanged for the settling time (pitfalls I3). A report of ours that

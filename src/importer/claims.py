@@ -1,4 +1,4 @@
-"""Claims: what is known about a file from the moment its import begins.
+"""Claims: the identity of a file from the moment its import begins.
 
 The file stays where it is, under its name, until it is filed. The ledger knows it by its claim's
 id, so that an import that is repeated has the same outcome (pitfalls I1, I6).

@@ -366,10 +366,11 @@ _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
 def move(source: str | Path, target: str | Path, *, source_fd: int | None = None) -> None:
-    """Move a file without replacing the target, as a plain rename would do.
+    """Move a file, without replacing the target.
 
     With `source_fd` the source is below that open folder. Raises FileExistsError if the target
-    exists, FileNotFoundError if the source does not (another process moved it), and OSError.
+    exists, FileNotFoundError if the source does not (another process moved it), and OSError. A plain
+    rename would replace the target silently, and do nothing if both are links to one file.
     """
     if _renameat2 is not None:
         folder = _AT_FDCWD if source_fd is None else source_fd

@@ -156,7 +156,7 @@ class ReadFile(NamedTuple):
 
 
 class FileState(StrEnum):
-    """What filing a file came to."""
+    """The result of filing a file."""
 
     FILED = "filed"
     GONE = "gone"
@@ -182,7 +182,7 @@ class FilingResult(NamedTuple):
 
 
 class Filer:
-    """Files imported files below one ROOT."""
+    """Moves imported files into the outcome folders below one ROOT."""
 
     def __init__(
         self, root: Path, folders: Folders, options: Options, clock: Clock, observe: Observer
@@ -409,7 +409,7 @@ class Filer:
         lies_at = self._lies_at(claim)
         sha256 = files.find_sha256(lies_at, self._max_bytes)  # a larger file may be sparse
         if sha256 is not None and _is_as_read(work, lies_at) is False:
-            sha256 = ""  # matches no content: the next reimport begins anew
+            sha256 = ""  # matches no content, so the next reimport starts over
         content = compose(claim, work.signature, conclusion, sha256=sha256, now_us=self._clock())
         path = report_path(target)
         files.write_over(path, content, temporary=_beside(path, claim))

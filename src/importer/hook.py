@@ -105,7 +105,7 @@ def _json_line(fields: dict[str, object]) -> str:
 
 
 class Ending(NamedTuple):
-    """How a command ended, and the beginning of what it printed."""
+    """How a command ended, and the beginning of its output."""
 
     exit_status: int | None
     """Negative: the signal that killed it. None: it did not end in time, and was killed."""

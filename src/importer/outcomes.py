@@ -1,4 +1,4 @@
-"""What happens to a file for each error: one table, whose every code is tested.
+"""The outcomes of files, and a table of the outcome for each error code, of which tests check every code.
 
 `resumes.import_reasons` says what a file's owner can do about a reason.
 """

@@ -61,7 +61,7 @@ def is_mount_point(path: Path, mountinfo: str | None = None) -> bool:
 
 
 def _find_mount(path: Path, mountinfo: str | None) -> tuple[str, str] | tuple[None, None]:
-    """Return the path at which this process sees the file system that the path is on, and its kind."""
+    """Return the mount point and the kind of the path's file system; None for both if unknown."""
     try:
         text = os.fsdecode(MOUNTINFO.read_bytes()) if mountinfo is None else mountinfo
     except OSError:

@@ -42,7 +42,7 @@ NO_SETTINGS = ("debug", "import_")
 
 
 class LogFormat(StrEnum):
-    """What the lines of a service's log look like."""
+    """The format of the lines of a service's log."""
 
     TEXT = "text"
     JSON = "json"
@@ -228,7 +228,7 @@ class Settings(BaseModel):
 
     @property
     def format(self) -> Format:
-        """Return what the analyzer has to know of these settings."""
+        """Return the analyzer format by these settings."""
         return Format(extra_section_types=self.extra_section_types, max_bytes=self.max_body_bytes)
 
 
@@ -279,7 +279,7 @@ GONE: Final = {
     "disk_floor_bytes": "64 MiB stay free on each disk",
     "scan_s": "folders are scanned every 2 seconds",
 }
-"""Settings of earlier releases, and what is so without them."""
+"""Settings of earlier releases, and the behavior that replaces them."""
 
 
 def _unknown(name: str, where: str) -> InvalidArgument:
@@ -308,7 +308,7 @@ def _find_variables() -> dict[str, str]:
 
 
 def _load_file(path: Path) -> dict[str, Any]:
-    """Return what is in the file, without waiting for the writer of a FIFO; nothing if there is none."""
+    """Return the settings in the file, without waiting for the writer of a FIFO; empty if there is no file."""
     problem, content = "Cannot read the configuration", None
     try:
         if stat.S_ISREG(path.stat().st_mode):
@@ -349,7 +349,7 @@ def _shown(value: object) -> str:
 
 
 def _usable(name: str) -> str:
-    """Return what the setting can be, as a sentence that says what to use."""
+    """Return a sentence about the valid values of the setting."""
     field, kinds = Settings.model_fields[name], _kinds(name)
     if bool in kinds:
         return "use true or false"

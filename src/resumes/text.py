@@ -41,7 +41,7 @@ def replaced(text: str, by: Callable[[str], str]) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with what is not harmless written as in source code: `\n`, `\x1b`, `\u202e`.
+    r"""Return the text with other characters escaped as in source code: `\n`, `\x1b`, `\u202e`.
 
     Backslashes stay as they are, since the result is not to be parsed.
     """
@@ -49,7 +49,7 @@ def escaped(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""Return the JSON text with what is not harmless written as `\uXXXX`: the same JSON.
+    r"""Return the JSON text with characters that are not harmless as `\uXXXX`, which is the same JSON.
 
     Line ends stay: in JSON they are only between values.
     """
@@ -99,7 +99,7 @@ _AFTER_NAMES: Final = frozenset({"jr", "sr", "ii", "iii", "iv", "phd", "md", "mb
 def family_name_order(name: str) -> tuple[str, str]:
     """Return the sort key of a name by its family name.
 
-    It is the last word, without degrees and `Jr.`; what is before a comma; or, in Chinese, Japanese and
+    It is the last word, without degrees and `Jr.`; the text before a comma; or, in Chinese, Japanese and
     Korean writing, the first word.
     """
     words = name.split()

@@ -80,7 +80,7 @@ def find_extension(name: str) -> str | None:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether programs use this name for a file while they write it."""
+    """Return whether the name is one that programs give to a file while they write it."""
     if name.endswith("~") and _is_undecoded(name[-2:-1]):
         return False  # in Shift-JIS, Big5 and GBK it is the second byte of a character
     return name.lower().endswith(TEMPORARY)

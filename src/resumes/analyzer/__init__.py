@@ -1,4 +1,4 @@
-"""The analyzer format: bytes in, a resume to store out, and back to what is shown of it."""
+"""The analyzer format: from bytes to a resume to store, and from that to the views that are shown."""
 
 from resumes.analyzer.jsonresume.conversion import sections_left_out, to_jsonresume
 from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported, stored_warnings

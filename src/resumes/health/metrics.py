@@ -19,7 +19,7 @@ time."""
 
 
 class QueryCache:
-    """Keeps the answers of queries that take time in proportion to what a store holds.
+    """Keeps the answers of queries whose time grows with the size of the store.
 
     An answer is kept `times` as long as its query took, and at least `min_s`. Threads may share the
     cache; at worst two of them run the same query.

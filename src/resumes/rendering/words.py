@@ -251,9 +251,9 @@ mr - -च्या -ाचे -ाची -ाचा -ून -ण्यात -�
 ne - -को -लाई -हरू -मा -ले -बाट -एको र छ मा लाई गरेको भएको तथा हुन् गर्ने छन्
 """,
 }
-"""By script, a language a row, of several that tie the first: its letters (in Latin those beyond a to z; `-` if they tell nothing), words
-that are common in its resumes, and endings. Words of one Latin letter are in many languages and tell
-nothing."""
+"""By script, a row per language; in a tie the first row wins. A row has the language's letters (in Latin
+those beyond a to z; `-` if they prove nothing), common words of its resumes, and endings. Words of one
+Latin letter are in many languages and prove nothing."""
 
 _BORROWED: Final = """
 aan ag al ale ali am an ang ar arte as at au av az bat be bil bio bir bu by care clients com comme
@@ -265,7 +265,7 @@ ses she si so sobre son sous su sul sur tai tao te tim to tot um un uz van var v
 za ze zen és
 """
 """Words that occur in English texts too, mostly in names and phrases (`El Paso, LA`, `de facto`). They
-distinguish languages, but not from English."""
+distinguish other languages from one another, but not from English."""
 
 MIN_KNOWN: Final = 2
 """How many different words, except borrowed ones, prove that a text is not in English."""

@@ -40,7 +40,7 @@ class ImporterFinding:
 
 @dataclass(frozen=True, slots=True)
 class ImporterReport:
-    """What an importer reports. `root` is escaped; `id` is 24 random hex digits.
+    """A report of an importer. `root` is escaped; `id` is 24 random hex digits.
 
     `waiting` counts the files that wait in the inbox, as last known.
     """

@@ -29,7 +29,7 @@ from resumes.store.import_ledger import (
 from resumes.text import escaped
 
 Check = Callable[[Any], str | None]
-"""Returns what is wrong with a value that is not None; None if nothing is."""
+"""Returns the problem of a value that is not None; None if it is valid."""
 
 INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 

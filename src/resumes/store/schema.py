@@ -43,7 +43,7 @@ CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
 
 
 class Plan(SQLModel, table=True):
-    """What an account may hold and do. `max_resumes` None is unlimited.
+    """A plan: the limit and the API rights of its accounts. `max_resumes` None is unlimited.
 
     The columns of requests are unused; the next revision drops them.
     """
@@ -99,7 +99,7 @@ class AccountUsage(OfAccount, table=True):
 
 
 class ApiKey(OfAccount, table=True):
-    """An API key, without the key itself. `masked` is what lists show."""
+    """An API key, without the secret. Lists show `masked`."""
 
     __tablename__: ClassVar[str] = "api_keys"
     id: str = Field(primary_key=True, sa_type=BinaryText)

@@ -1,4 +1,4 @@
-"""Conversion of a JSON Resume to an analyzer document, and of what is shown of one back.
+"""Conversion of a JSON Resume to an analyzer document, and of a public view to a JSON Resume.
 
 Reading never fails. Values without a counterpart, or of an unusable type, are left out with a
 warning; the analyzer format's own validation checks limits. Version 1.0.0 is written, and only

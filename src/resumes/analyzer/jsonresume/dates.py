@@ -82,7 +82,7 @@ _MONTH_FIRST: Final = re.compile(rf"([01]?[0-9])(?: ?[-/.] ?| ){_YEAR}")
 _DAY_OR_MONTH_FIRST: Final = re.compile(rf"([0-3]?[0-9])([-/.]) ?([0-3]?[0-9])\2 ?{_YEAR}{_TIME}")
 _LAST_SIGN: Final = re.compile("(?<=[0-9]) ?[年년月월日일]$")
 _SIGN: Final = re.compile("(?<=[0-9]) ?[年년月월] ?")
-"""What Chinese, Japanese and Korean have after the numbers of a date: `2014年9月1日`."""
+"""The characters after the numbers of a date in Chinese, Japanese and Korean: `2014年9月1日`."""
 
 
 def _dated(year: str, month: str | None) -> WrittenDate | None:

@@ -347,7 +347,7 @@ class ThreadConnection:
 
 
 class ErrorClass(Enum):
-    """What can be done about an error."""
+    """The classes of errors, by how to react to them."""
 
     UNAVAILABLE = auto()
     """The server is gone or read-only: retry with another connection, perhaps to another server."""

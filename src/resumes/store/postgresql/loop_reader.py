@@ -4,7 +4,7 @@ A thread per read and a round trip per statement would cost several times more t
 all statements of an iteration are one message on one connection, which is one transaction to a pooler;
 they are unnamed, so they do not outlive the message (pitfalls S18).
 
-What a reader promises:
+A reader promises:
 - Rows are as they were committed when `fetch` was called, or later.
 - The event loop never blocks, neither for a frozen server nor while a connection is opened (pitfalls
   S17).
