@@ -29,8 +29,8 @@ _MARKS: Final = (
     r"\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u07fd\u0816-\u082d"
     r"\u0859-\u085b\u0897-\u089f\u08ca-\u0963\u0966-\u0dff"
 )
-"""Vowel signs, accents and the like, which are parts of words but no letters to `re`; and what is
-among them, as most of the scripts of India."""
+"""Vowel signs, accents and the like, which are parts of words but not letters for `re`; the ranges also
+contain letters, such as those of most scripts of India."""
 
 _SPACED: Final = rf"(?:(?!{_UNSPACED})[^\W_]|[{_MARKS}])"
 """A part of a word of any other script: `Ada` is a word of `我是Ada`."""

@@ -285,8 +285,8 @@ def _find_newest(
 
 
 def _end_of_page(places: Sequence[object], limit: int) -> int:
-    """Return how many of these, in order, are a page: more than `limit` if the next would have the same
-    place, since the next page begins after that place."""
+    """Return how many of these, in order, are a page: more than `limit` if the next ones have the same
+    place as the last, since the next page begins after that place."""
     end = limit
     while 0 < end < len(places) and places[end] == places[end - 1]:
         end += 1

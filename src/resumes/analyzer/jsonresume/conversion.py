@@ -41,8 +41,9 @@ def is_json_resume(document: Any) -> bool:
     """Return whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
 
     An object with an object `basics` is one, unless `header` and `sections` are objects too. Without
-    `basics`, what has `header` or `sections` is an analyzer document, however broken; anything else
-    is a JSON Resume if it has `$schema`, or entries of `work` or `education` among nothing unknown.
+    `basics`, an object with `header` or `sections` is an analyzer document, even an invalid one; any
+    other is a JSON Resume if it has `$schema`, or only known fields with entries of `work` or
+    `education`.
     """
     if type(document) is not dict:
         return False
