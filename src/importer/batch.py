@@ -214,7 +214,7 @@ class BatchImporter:
         self._unfiled: dict[str, PendingFiling] = {}
         """By claim id, imported files that are not moved yet, or still written to."""
         self._ended: list[str] = []
-        self._went_back: list[Claim] = []
+        self._moved_back: list[Claim] = []
 
     @property
     def is_stuck(self) -> bool:
@@ -238,9 +238,9 @@ class BatchImporter:
     def take_ends(self) -> tuple[tuple[str, ...], tuple[Claim, ...]]:
         """Return the claim ids of the files that were finished since the last call, and the claims
         of those that were moved back."""
-        ends = tuple(self._ended), tuple(self._went_back)
+        ends = tuple(self._ended), tuple(self._moved_back)
         self._ended.clear()
-        self._went_back.clear()
+        self._moved_back.clear()
         return ends
 
     # Read
@@ -554,7 +554,7 @@ class BatchImporter:
                     f"{claim.name} was changed during its import; its new content will be imported as a "
                     "separate file",
                 )
-                self._went_back.append(claim)
+                self._moved_back.append(claim)
             case FileState.WRITTEN_TO if problem:
                 self._remark(
                     f"changed {claim.id} {problem}",

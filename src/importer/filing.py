@@ -207,7 +207,7 @@ class Filer:
                 return FilingResult(FileState.FILED, target)
             target, is_copied = self._move(work, conclusion)
         except FileNotFoundError:
-            if os.path.lexists(self._lies_at(claim)):
+            if os.path.lexists(self._current_path(claim)):
                 return FilingResult(FileState.STUCK, problem=os.strerror(errno.ENOENT))
             if not claim.is_return:  # else its disk may be detached
                 _list(claim, conclusion, f"{self._root}/{_folder(claim, conclusion)}")
@@ -266,14 +266,14 @@ class Filer:
                 continue
             except FileNotFoundError:
                 self._made.discard(folder)
-                if was_made and os.path.lexists(self._lies_at(claim)):
+                if was_made and os.path.lexists(self._current_path(claim)):
                     return self._move(work, conclusion)  # the folder was removed as empty
                 raise
         raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 
     def _is_taken(self, claim: Claim, target: str) -> bool:
         """Return whether there is another file at the target, or at its report's path."""
-        if os.path.lexists(target) and not files.is_copy(self._lies_at(claim), target):
+        if os.path.lexists(target) and not files.is_copy(self._current_path(claim), target):
             return True
         report = report_path(target)
         return os.path.lexists(report) and load_report(report).get("claimId") != claim.id
@@ -313,7 +313,7 @@ class Filer:
         try:
             return self._folders.open(claim.folder(self._root))
         except OSError as error:
-            is_gone = error.errno == errno.ENOENT and not os.path.lexists(self._lies_at(claim))
+            is_gone = error.errno == errno.ENOENT and not os.path.lexists(self._current_path(claim))
             if is_gone or error.errno in OF_THE_PROCESS:
                 raise
             raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
@@ -399,16 +399,16 @@ class Filer:
         except OSError:
             return False
 
-    def _lies_at(self, claim: Claim) -> str:
+    def _current_path(self, claim: Claim) -> str:
         """Return the path of a file that is not filed yet."""
         aside = str(aside_of(self._root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._root)
 
     def _report(self, work: ReadFile, conclusion: Conclusion, target: str) -> None:
         claim = work.claim
-        lies_at = self._lies_at(claim)
-        sha256 = files.find_sha256(lies_at, self._max_bytes)  # a larger file may be sparse
-        if sha256 is not None and _is_as_read(work, lies_at) is False:
+        source = self._current_path(claim)
+        sha256 = files.find_sha256(source, self._max_bytes)  # a larger file may be sparse
+        if sha256 is not None and _is_as_read(work, source) is False:
             sha256 = ""  # matches no content, so the next reimport starts over
         content = compose(claim, work.signature, conclusion, sha256=sha256, now_us=self._clock())
         path = report_path(target)
@@ -431,14 +431,14 @@ class Filer:
         self._observe(Step.REPORTS_TIDIED)
 
 
-def put_back(root: str, claim: Claim, lies_at: str | Path) -> None:
+def put_back(root: str, claim: Claim, source: str | Path) -> None:
     """Move the claim's file back to where it was found, or next to that. Raises OSError."""
     folder = claim.folder(root)
     stem, extension = split_extension(claim.base)
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name in (claim.base, f"{stem}-{claim.id[-8:]}{extension}", f"{claim.id}{extension}"):
         with contextlib.suppress(FileExistsError):
-            files.move(lies_at, f"{folder}/{name}")
+            files.move(source, f"{folder}/{name}")
             return
     raise FileExistsError(errno.EEXIST, f"Every name is taken in {folder}")
 

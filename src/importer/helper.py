@@ -83,7 +83,7 @@ class Answer(NamedTuple):
     left: list[NotImported] | None = None
     over: tuple[str, ...] = ()
     """Claim ids of finished files."""
-    went_back: tuple[Claim, ...] = ()
+    moved_back: tuple[Claim, ...] = ()
     reports: tuple[FileReport, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     under_way: int = 0
@@ -303,11 +303,11 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
             is_in_trouble = True
             why = error.message if isinstance(error, ResumesError) else str(error)
             remarks.append(("trouble", why))
-        over, went_back = pipeline.take_ends()
+        over, moved_back = pipeline.take_ends()
         unopened = tuple(
             left.claim for left in pipeline.take_left()
         )  # none of their items are stored yet
-        ends = over + tuple(claim.id for claim in unopened), went_back + unopened
+        ends = over + tuple(claim.id for claim in unopened), moved_back + unopened
         is_stuck = is_in_trouble or pipeline.is_stuck
         said = tuple(reports), tuple(remarks)
         answers.send(Answer(left, *ends, *said, pipeline.under_way, is_stuck))

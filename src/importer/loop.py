@@ -434,7 +434,7 @@ class Importer:
     def _hear_helper(self) -> None:
         for answer in self._helper.iter_answers():
             self._note_left(answer.left or ())
-            self._note_ends(answer.over, answer.went_back)
+            self._note_ends(answer.over, answer.moved_back)
             for key, sentence in answer.remarks:
                 self.notices(key, sentence)
             for report in answer.reports:
@@ -485,12 +485,12 @@ class Importer:
                 self._returns.end(file.claim.id, is_over=file.why is FailureReason.GONE)
             self.intake.leave(file)
 
-    def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
+    def _note_ends(self, over: Iterable[str], moved_back: Iterable[Claim]) -> None:
         self._kept_ids.difference_update(over)
         for claim_id in over:
             self.intake.end(claim_id)
             self._returns.end(claim_id)
-        for claim in went_back:
+        for claim in moved_back:
             self.intake.look_again(claim)
 
     def _filed(self, report: FileReport) -> None:

@@ -201,7 +201,7 @@ class Slot:
         assert self._note is not None
         try:
             if self._bytes > LONG_BYTES:
-                self._write_anew()
+                self._rewrite()
             left = memoryview(content)
             while left:
                 left = left[os.write(self._note, left) :]
@@ -210,7 +210,7 @@ class Slot:
             raise
         self._bytes += len(content)
 
-    def _write_anew(self) -> None:
+    def _rewrite(self) -> None:
         """Replace the note by one with only the files that are still under way."""
         path = f"{self._path}.new"
         with contextlib.suppress(FileNotFoundError):

@@ -31,13 +31,13 @@ from resumes.watched_names import is_hidden_or_temporary, is_outcome, may_be_fol
 
 logger = logging.getLogger("resumes.importer")
 
-ANEW_S = 1.0
+MIN_LIFETIME_S = 1.0
 """The minimum lifetime of a listener when the folders keep changing."""
 
 PROVEN_S = 10.0
 """How long a listener must work before the failure of the previous one counts as over."""
 
-RENEW_S = 600.0
+MAX_LIFETIME_S = 600.0
 """The maximum lifetime of a listener. It may lose a folder without an error: when events overflow,
 at the limit of watches, or when a disk is removed and put back."""
 
@@ -234,7 +234,7 @@ class Listener:
     def _begin(self, root: str, folders: Mapping[str, Identity], now_s: float) -> None:
         self.end()
         self._folders = folders
-        self._earliest_s, self._renewal_s = now_s + ANEW_S, now_s + RENEW_S
+        self._earliest_s, self._renewal_s = now_s + MIN_LIFETIME_S, now_s + MAX_LIFETIME_S
         self.polled = {path: why for path in folders if (why := self._find_obstacle(path))}
         paths = folders.keys() - self.polled.keys()
         if paths:

@@ -99,7 +99,7 @@ SENTENCES: Final = {
         f"(one {duration(batch.MAX_SETTLE_TIMES * OPTIONS.settle_s)} by default)",
         f"process has a file open, it waits until the file has been unchanged for {duration(batch.UNKNOWN_WRITER_SETTLE_S)}",
         f"If {OPTIONS.tuning.helper_from:,} or more files are waiting, the importer automatically starts a second",
-        f"if a system limit was the reason, otherwise every {watcher.RENEW_S / 60:g} minutes |",
+        f"if a system limit was the reason, otherwise every {watcher.MAX_LIFETIME_S / 60:g} minutes |",
         f"no file has been processed for {duration(HOOK['quiet_s'])}, or after",
         f"or after {duration(HOOK['longest_s'])} if files keep arriving",
         f"a comma-separated list of up to {hook.MAX_ACCOUNTS:,} accounts",

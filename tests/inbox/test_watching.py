@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 from importer.notices import Notices
-from importer.watcher import ANEW_S, EVERYTHING, PROVEN_S, Changes, Events, Watcher, polling_reason
+from importer.watcher import (
+    EVERYTHING,
+    MIN_LIFETIME_S,
+    PROVEN_S,
+    Changes,
+    Events,
+    Watcher,
+    polling_reason,
+)
 from resumes.store.importers import ImporterState
 from resumes.watched_names import is_outcome
 from tests.support.inbox.builders import FakeMonotonic, bound_by_permissions, drop, wait_until
@@ -43,7 +51,7 @@ class Bench:
         watcher.follow(name for name in names if not is_outcome(name))
 
     def scan_until(
-        self, watcher: Watcher, is_true: Callable[[], bool], *, step_s: float = ANEW_S
+        self, watcher: Watcher, is_true: Callable[[], bool], *, step_s: float = MIN_LIFETIME_S
     ) -> None:
         def look() -> bool:
             self.monotonic.advance(step_s)
