@@ -1,4 +1,4 @@
-"""The app: its start, its modes, the keys that work on every screen, the command palette, Ctrl+Z."""
+"""The app: start, modes, the keys that work on every screen, the command palette, Ctrl+Z."""
 
 import asyncio
 import gc
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from tui.session import UiSession
 
 PAINT_S = 0.05
-"""How long the first rows have to be painted, before imports take the processor."""
+"""Time for painting the first rows before imports take the CPU."""
 
 WAIT_S = 2.0
-"""How long a write that is under way is waited for."""
+"""How long suspending waits for a write in progress."""
 
 GC_THRESHOLD = 5_000
 """New objects after which the youngest generation is collected."""
@@ -43,17 +43,17 @@ WAKE_S = 0.05
 WAKES = 20
 
 MAX_TYPED: Final = 60
-"""Characters. No description is much longer, and matching takes time for each."""
+"""Longest query, in characters: no description is much longer, and each character takes time."""
 
 TYPEABLE: Final = "[ -~]*"
-"""Descriptions are ASCII, so nothing else is accepted, pasted control characters least of all."""
+"""Descriptions are ASCII, so nothing else is accepted, such as pasted control characters."""
 
 EXACT: Final = 1_000.0
-"""A score above all that matching gives: the name of a screen, or of what works on each."""
+"""A score above any fuzzy match: an exact name of a screen, or of an action that works on all."""
 
 
 class ActionsProvider(Provider):
-    """The actions that work on the screen that is shown, and no others."""
+    """The actions that work on the current screen."""
 
     async def startup(self) -> None:
         for line in self.app.screen.query(CommandInput):
@@ -71,7 +71,7 @@ class ActionsProvider(Provider):
             if action.id == f"everywhere.{query.strip().lower()}":
                 score = EXACT
             if score:
-                # Textual's own marking parses markup.
+                # Textual's own highlighting parses markup.
                 marked = safe(text)
                 for at in matcher.fuzzy_search.match(matcher.query, text)[1]:
                     marked = marked.stylize(matcher.match_style, at, at + 1)
@@ -79,41 +79,41 @@ class ActionsProvider(Provider):
 
     def _offers(self) -> Iterator[tuple[str, Action, Callable[[], Awaitable[bool]]]]:
         """Yield each action that works here, with its entry and what runs it."""
-        told = set()
+        offered = set()
         for action, (node, binding, _, _) in active_actions(self.screen):
-            if action.id not in told and is_offered(action):
-                told.add(action.id)
-                # A key of the user's own comes without the display that the table has for it.
+            if action.id not in offered and is_offered(action):
+                offered.add(action.id)
+                # A key from the user's keymap has no display text in the table.
                 key = binding.key_display or self.app.get_key_display(binding)
                 run = partial(self.app.run_action, action.action, node)
                 yield f"{action.description}  ({key})", action, run
 
 
 def is_offered(action: Action) -> bool:
-    """Return whether the palette offers the action. Nobody looks by name for a move by a line."""
+    """Return whether the palette offers the action: scrolling and cursor moves are left out."""
     is_move = action.place in (Place.LIST, Place.TEXT)
     return action.id == "list.open" or not (is_move or action.name in ("palette", "back"))
 
 
 GLANCE_S: Final = 5.0
-"""How often the header is read again."""
+"""How often the header is refreshed."""
 
 LOOK_S: Final = 0.25
-"""How often it is checked whether a deletion is due, on any screen."""
+"""How often the app checks, on any screen, whether a deletion is due."""
 
 
 class ResumesApp(App[int]):
-    """The terminal UI. `read_first`, then `open_session` are called in a thread after the first frame."""
+    """The terminal UI. After the first frame a thread calls `read_first`, then `open_session`."""
 
     CSS_PATH = "app.tcss"
     BINDINGS = bindings(Place.EVERYWHERE)
-    # None of Textual's own: one saves pictures, and a screen may show a new key.
+    # Textual's own commands are left out: one saves screenshots, and a screen may show a new key.
     COMMANDS: ClassVar = {ActionsProvider}
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     VERTICAL_BREAKPOINTS = VERTICAL_BREAKPOINTS
 
     glance: reactive[Glance] = reactive(Glance())
-    """What the header of every screen says."""
+    """What the header of every screen shows."""
 
     def __init__(
         self,
@@ -123,14 +123,14 @@ class ResumesApp(App[int]):
         screen: str = "resumes",
         read_only: bool = False,
     ) -> None:
-        # As the terminal's own, colors can be left out (no-color.org). Textual turns ours into
-        # greys, which are still colors on the wire.
+        # NO_COLOR (no-color.org) needs ANSI colors, which can be omitted. Textual would turn theme
+        # colors into grays, which are still sent as colors.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = "dark"
         self.failure: ResumesError | None = None
-        """Why the session could not be opened, once the app has ended."""
+        """Why the session could not be opened; read after the app has ended."""
         self._open_session = open_session
         self._read_first = read_first
         self.session: UiSession | None = None
@@ -141,20 +141,20 @@ class ResumesApp(App[int]):
         self._order = KeyQueue(self, self._hand_on)
 
     def compose(self) -> ComposeResult:
-        """Yield what is shown until the store is open."""
+        """Yield the widgets shown until the store is open."""
         yield HeaderLine(self._first_screen, read_only=self._read_only)
         yield Note(safe("Opening the store…"))
         yield KeyLine()
 
     def on_mount(self) -> None:
-        # Textual repaints what changed, and the terminal shows nothing of what was there before.
+        # Textual repaints only what changed, and after a suspend the terminal is blank.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(STORE_THREADS))
         self.call_after_refresh(self._open)
 
     @work
     async def _open(self) -> None:
-        """Open the session, and show the first screen unless the app ends in the meantime."""
+        """Open the session, then show the first screen unless the app has ended meanwhile."""
         try:
             self.theme, first = await asyncio.to_thread(self._read_first)
             if first is not None:
@@ -168,10 +168,10 @@ class ResumesApp(App[int]):
         else:
             self.session, session.first = session, first
             self.theme = session.settings.theme.value
-            self.call_later(self._start, session)  # which is left out if the app ends
+            self.call_later(self._start, session)  # does not run if the app ends
 
     async def _show_first(self, first: "FirstRows") -> None:
-        """Show the rows until the store is open, where they will be then."""
+        """Show the rows until the store is open, at the position of the list that replaces them."""
         from tui.screens.resume_list import FirstRowsView
 
         self.query_one(HeaderLine).account = first.account
@@ -180,14 +180,14 @@ class ResumesApp(App[int]):
         await asyncio.sleep(PAINT_S)
 
     def _start(self, session: "UiSession") -> None:
-        # Looking through all that is loaded by now would hold up keys for a tenth of a second; and
-        # painting a list makes thousands of objects, which reference counting alone frees.
+        # Scanning everything loaded by now would delay keys by a tenth of a second; and painting a
+        # list creates thousands of objects that reference counting alone frees.
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
         gc.enable()
         self._own_keys = session.settings.keymap
         self.set_keymap(self._own_keys)
-        for mode in MODES:  # whose modules are imported when they are first shown
+        for mode in MODES:  # each module is imported when its mode is first shown
             self.add_mode(mode.name, partial(lambda mode: mode.load()(session), mode))
         self.switch_mode(self._first_screen)
         self._order.start(self._own_keys)
@@ -203,17 +203,17 @@ class ResumesApp(App[int]):
     async def _read_glance(self, session: "UiSession") -> None:
         from tui.screens.health import read_glance
 
-        # Of a failure the screen says what is wrong.
+        # The screen reports failures.
         with suppress(Failure):
             self.glance = await call(session.store, read_glance, session=session)
 
     def on_app_focus(self) -> None:
-        """Focus the list, also if the screen was built while the terminal did not have the focus."""
+        """Focus the list, even if the screen was built while the terminal had no focus."""
         if self.screen.focused is None:
             self.screen.focus_next()
 
     def on_unmount(self) -> None:
-        # Not in the thread pool: all its threads may be waiting for the store.
+        # Not in the thread pool, whose threads may all be waiting for the store.
         if self.session is not None:
             self.session.pdfs.close()
 
@@ -228,7 +228,7 @@ class ResumesApp(App[int]):
         self.push_screen(HelpScreen(self.screen, self._own_keys, read_only=self._read_only))
 
     async def action_back(self) -> None:
-        """Clear the filter or the marks, or else go up one level; never quit."""
+        """Clear the filter or the marks, otherwise go up one level; never quit."""
         from tui.screens.base import ModeScreen
 
         screen = self.screen
@@ -254,8 +254,8 @@ class ResumesApp(App[int]):
 
     @work(description="")
     async def _delete(self, session: "UiSession", due: "Deletion | None") -> None:
-        """Carry out the deletion and those that are due after it, and say on whichever screen is
-        shown how that went."""
+        """Carry out the deletion and all that are due after it; report the result on the current
+        screen."""
         from tui.deletions import carry_out, named
         from tui.widgets.paged_list import PagedList
 
@@ -286,7 +286,7 @@ class ResumesApp(App[int]):
         show_message(self, f"Theme: {self.theme}.")
 
     async def action_suspend(self) -> None:
-        """Stop the process while nothing is written; return once it continues."""
+        """Stop the process while no write is in progress; return once it continues."""
         if (session := self.session) is None:
             return
         loop, is_paused, is_over = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
@@ -304,49 +304,49 @@ class ResumesApp(App[int]):
             show_message(self, "A write is in progress. Try again in a moment.", "warning")
         else:
             self.action_suspend_process()
-            session.deletions.put_off()
-            # The kernel may give the signal to continue to any thread, and its handler, which takes
-            # the terminal back, runs in this one, but not while this one waits for events. Python
-            # checks for signals whenever there is something to run, even if that does nothing.
+            session.deletions.restart_grace()
+            # The kernel may deliver SIGCONT to any thread, but its handler, which takes the terminal
+            # back, runs in this one, and not while this one waits for events. Python checks for
+            # signals whenever a callback runs, even an empty one.
             self.set_interval(WAKE_S, lambda: None, repeat=WAKES)
         finally:
-            # Writes that are paused later, when nobody waits for that any more, go on at once.
+            # A pause that takes effect only now ends immediately.
             is_over.set()
 
     async def on_event(self, event: events.Event) -> None:
-        """Queue keys after the one before; handle other events immediately."""
+        """Queue keys behind the key in progress; handle other events immediately."""
         if isinstance(event, events.Key) and not event.is_forwarded:
-            await self._order.take(event)
+            await self._order.put(event)
         else:
             await super().on_event(event)
             if isinstance(event, events.Key):
                 self._order.end(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Say why a key does nothing here."""
+        """Show why the key does nothing here."""
         if event.is_printable and event.key not in self.screen.active_bindings:
-            told = why_nothing(event.key, self.screen, self._own_keys, read_only=self._read_only)
-            show_message(self, told)
+            reason = why_nothing(event.key, self.screen, self._own_keys, read_only=self._read_only)
+            show_message(self, reason)
 
     @on(StatusMessage)
-    def show_message(self, told: StatusMessage) -> None:
-        """Show the message in the line of keys, or as a toast if its screen is not on top."""
+    def show_message(self, message: StatusMessage) -> None:
+        """Show the message in the key line, or as a toast if its screen is not on top."""
         lines = self.screen.query(KeyLine)
-        if lines and told.screen in (None, self.screen):
-            lines.first().say(told)
+        if lines and message.screen in (None, self.screen):
+            lines.first().say(message)
         else:
-            toast(self, told.text, told.severity)
+            toast(self, message.text, message.severity)
 
     async def _hand_on(self, key: events.Key) -> None:
-        """Clear the message of the key before, and let Textual handle this one."""
+        """Clear the message of the previous key, then let Textual handle this one."""
         for line in self.screen.query(KeyLine):
             line.clear()
         await super().on_event(key)
 
     def _fatal_error(self) -> None:
-        """Report a crash without anything that the store contains.
+        """Report a crash without showing any data from the store.
 
-        Textual's own report prints local variables, keys and resumes among them.
+        Textual's own report prints local variables, which include keys and resumes.
         """
         self.bell()
         lines = "\n".join(safe_lines(traceback.format_exc()))

@@ -1,4 +1,4 @@
-"""The terminal's clipboard: a request (OSC 52) that terminals grant or ignore, and never answer."""
+"""Copying to the terminal's clipboard with OSC 52, which terminals obey or ignore without reply."""
 
 import base64
 import os
@@ -11,41 +11,41 @@ from resumes.text import is_harmless
 from tui.text import show_message
 
 MAX_BYTES: Final = 70_000
-"""Terminals throw away longer requests, and say nothing."""
+"""Terminals silently drop longer requests."""
 
 
-def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> None:
-    """Send the text to the clipboard and say how, or why it was not sent.
+def send(screen: Screen[Any], text: str, *, what: str, instead: str = "") -> None:
+    """Send the text to the clipboard and show how, or why it was not sent.
 
-    `what` is what the text is called, `instead` what to do where it is too long. What acts when
-    it is pasted is not sent: a control character would be typed into a shell, and an invisible
-    one makes another name look the same.
+    `what` names the text in messages; `instead` says what to do if it is too long. Text with
+    control or invisible characters is not sent: pasted into a shell a control character acts as a
+    key, and an invisible one makes two different names look the same.
     """
     if not is_harmless(text):
-        show_message(teller, f"Not copied: the {what} contains control characters.", "warning")
+        show_message(screen, f"Not copied: the {what} contains control characters.", "warning")
     elif len(text.encode()) > MAX_BYTES:
         end = f"; {instead}." if instead else "."
         show_message(
-            teller, f"Not copied: the {what} is too long for the clipboard{end}", "warning"
+            screen, f"Not copied: the {what} is too long for the clipboard{end}", "warning"
         )
     else:
         sequence, where = request(text)
-        # Unlike Textual's own copying this keeps no copy, which ctrl+v would type somewhere else.
-        driver = teller.app._driver  # Textual gives no other way to write to the terminal
+        # Textual's own method keeps a copy, which ctrl+v would paste somewhere else.
+        driver = screen.app._driver  # Textual has no public way to write to the terminal
         if driver is not None:
             driver.write(sequence)
-        show_message(teller, f"Sent the {what} to {where}.")
+        show_message(screen, f"Sent the {what} to {where}.")
 
 
 def request(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    """Return what to write to the terminal, the text in it as base64 only, and where that goes.
+    """Return the escape sequence, which holds the text as base64, and a name for its destination.
 
-    What stands between here and the terminal is seen in the environment.
+    `environment` shows whether tmux or screen sits between this process and the terminal.
     """
     encoded = base64.b64encode(text.encode()).decode("ascii")
     plain = f"\x1b]52;c;{encoded}\a"
     if environment.get("TMUX"):
-        # Which of the two tmux lets through depends on its options; both set the same text.
+        # tmux lets one of the two through, depending on its options; both set the same text.
         doubled = plain.replace("\x1b", "\x1b\x1b")
         where = "the clipboard through tmux (needs `set-clipboard on` or `allow-passthrough on`)"
         return f"\x1bPtmux;{doubled}\x1b\\{plain}", where

@@ -1,7 +1,7 @@
 """Pending deletions of resumes, which can still be undone.
 
-A deletion is carried out some seconds after the request. Until then nothing has happened: undo
-takes it back, and so does the end of the program.
+A deletion is carried out some seconds after the request. Until then nothing is deleted: undo
+cancels it, and so does the end of the program.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,85 +28,85 @@ class Deletion:
     title: str
     due_s: float
     batch: int
-    """What was requested together is undone together."""
+    """Deletions requested together are undone together."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells its resume from others: an account that was imported has the IDs of another."""
+        """The account and the resume's ID, which alone may occur in an imported account as well."""
         return self.account, self.resume_id
 
 
 TITLE_CELLS = 24
-"""With so much of a title, the key that undoes its deletion is still in a line of 80 cells."""
+"""Width of a title that leaves room in 80 cells for the key that undoes the deletion."""
 
 
 def quoted(title: str) -> str:
-    """Return the title in quotation marks, as far as a message has room for it."""
+    """Return the title in quotation marks, cut to TITLE_CELLS."""
     return f'"{safe(title).truncate(TITLE_CELLS, ellipsis=True).plain}"'
 
 
 def named(deletions: Sequence[Deletion]) -> str:
-    """Return the title of one, the number of several."""
+    """Return the quoted title of a single deletion, otherwise the number of resumes."""
     if len(deletions) == 1:
         return quoted(deletions[0].title)
     return counted(len(deletions), "resume")
 
 
 class Deletions:
-    """The pending deletions, and those that were carried out."""
+    """The pending deletions and the resumes already deleted."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._batches = 0
         self.waiting: dict[tuple[str, str], Deletion] = {}
-        """The pending deletions by accounts and the IDs of their resumes, oldest first."""
+        """The pending deletions by account and resume ID, oldest first."""
 
         self.under_way: Deletion | None = None
-        """The one that is being carried out: it can no longer be undone."""
+        """The deletion being carried out, which can no longer be undone."""
 
         self.gone: set[tuple[str, str]] = set()
-        """The accounts and IDs of the resumes that were deleted."""
+        """Account and ID of each deleted resume."""
 
     def add(self, account: str, entries: Iterable[Entry]) -> list[Deletion]:
-        """Add and return deletions that are due after the grace, except those that are waiting already."""
+        """Add and return deletions due after GRACE_S; skip resumes that are pending already."""
         due_s, self._batches = self._clock() + GRACE_S, self._batches + 1
         added = [
             Deletion(account, entry.id, entry.shown_title, due_s, self._batches)
             for entry in entries
             if (account, entry.id) not in self.waiting
         ]
-        self.waiting |= {one.key: one for one in added}
+        self.waiting |= {deletion.key: deletion for deletion in added}
         return added
 
     def undo(self) -> list[Deletion]:
-        """Remove and return the deletions that were added last; none if there are none."""
-        last = max((one.batch for one in self.waiting.values()), default=0)
-        return self._take(lambda one: one.batch == last)
+        """Remove and return the batch that was added last; empty if none is pending."""
+        last = max((pending.batch for pending in self.waiting.values()), default=0)
+        return self._take(lambda pending: pending.batch == last)
 
     def forget(self, account: str) -> None:
-        """Remove those of an account that was deleted, and its resumes with it."""
-        self._take(lambda one: one.account == account)
+        """Remove the pending deletions of an account that was itself deleted."""
+        self._take(lambda pending: pending.account == account)
 
     def left_s(self, deletion: Deletion) -> float:
-        """Return how long the deletion can still be undone."""
+        """Return how many seconds the deletion can still be undone."""
         return max(0.0, deletion.due_s - self._clock())
 
-    def put_off(self) -> None:
-        """Restart the grace of all: nobody could undo them while the process was stopped."""
-        for one in self.waiting.values():
-            one.due_s = self._clock() + GRACE_S
+    def restart_grace(self) -> None:
+        """Restart the grace of all: none could be undone while the process was stopped."""
+        for pending in self.waiting.values():
+            pending.due_s = self._clock() + GRACE_S
 
     def begin_due(self) -> Deletion | None:
-        """Return the oldest that is due, which is under way from now on; None if none is.
+        """Move the oldest due deletion to `under_way` and return it; None if none is due.
 
-        The others can still be undone, and so can the end of the program: nothing was done about them.
-        """
-        due = next((one for one in self.waiting.values() if not self.left_s(one)), None)
+        The others can still be undone."""
+        due = next((pending for pending in self.waiting.values() if not self.left_s(pending)), None)
         self.under_way = due and self.waiting.pop(due.key)
         return due
 
     def _take(self, is_meant: Callable[[Deletion], bool]) -> list[Deletion]:
-        return [self.waiting.pop(one.key) for one in [*self.waiting.values()] if is_meant(one)]
+        keys = [key for key, pending in self.waiting.items() if is_meant(pending)]
+        return [self.waiting.pop(key) for key in keys]
 
 
 def carry_out(store: Store, deletion: Deletion) -> None:

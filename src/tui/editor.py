@@ -1,4 +1,4 @@
-"""Editing a file in the user's own editor, which has the terminal for as long as it runs."""
+"""Editing a file in the user's own editor, which takes over the terminal while it runs."""
 
 import os
 import re
@@ -12,24 +12,24 @@ from textual.app import App, SuspendNotSupported
 
 from resumes.errors import InvalidArgument
 
-TAKE_LINES: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|kak|joe|jed|ne|mg")
-"""Editors known to begin at a line that is given as `+LINE`."""
+LINE_EDITORS: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|kak|joe|jed|ne|mg")
+"""Editors that accept `+LINE` as the line to start at."""
 
 
 def edit(app: App[object], path: Path, line: int | None) -> bool:
-    """Open the file in the editor, at the line if it is known to take one, and wait for that.
+    """Open the file in the editor, at the line if the editor accepts one, and wait for it to end.
 
     Return whether the file was changed. Raises InvalidArgument if the user's setting is not a
-    command, if the file cannot be edited here, or if the editor says that it failed.
+    command, if the file cannot be edited here, or if the editor exits with an error.
     """
     setting = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         words = shlex.split(setting) or ["vi"]
     except ValueError as error:
         raise InvalidArgument(f'Cannot run the editor "{setting}": {error}') from error
-    takes_line = line is not None and TAKE_LINES.fullmatch(Path(words[0]).name)
+    takes_line = line is not None and LINE_EDITORS.fullmatch(Path(words[0]).name)
     command = [*words, *([f"+{line}"] if takes_line else []), str(path)]
-    # The editor's own affair: the terminal sends an interrupt to both.
+    # The terminal sends Ctrl+C to both processes; only the editor should act on it.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         saved = _state(path)

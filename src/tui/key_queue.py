@@ -1,8 +1,8 @@
-"""The key queue: keys act one after the other, each on the result of the one before.
+"""The key queue: keys act one at a time, each on the result of the previous one.
 
-Keys may arrive many at once: over a slow line, from a paste, from a program. Textual hands all
-of them to the widget that has the focus before the first of them has done anything, so that
-what is typed after a `/` would not reach the line that the `/` opens, but delete or quit.
+Many keys may arrive at once: over a slow line, from a paste, from a program. Textual hands all
+of them to the focused widget before the first one takes effect. Text typed after a `/` would
+then not reach the line that the `/` opens, and could delete something or quit.
 """
 
 import asyncio
@@ -17,29 +17,29 @@ from textual.app import App
 from tui.keys import ACTIONS, keys_of
 
 LIMIT_S: Final = 0.3
-"""How long the next key waits for one that opens something slow."""
+"""How long a key waits for the previous one, which may be opening something slow."""
 
 STEP_S: Final = 0.01
 
 MAX_WAITING: Final = 1_000
-"""Keys that are queued; nobody types that far ahead."""
+"""Longest queue, in keys; further ones are dropped."""
 
 WAYS_OUT: Final = ("ctrl+c", "ctrl+q")
 QUITS: Final = "q"
-"""Quits at once, too, until the first screen is there, unless it is typed after a key that opens a line."""
+"""Also quits immediately before the first screen, unless typed after a key that opens a line."""
 
 TYPING_LIMIT_S: Final = 5.0
-"""How long what follows such a key waits: it is text, and on a busy machine it would act as keys."""
+"""How long a key waits for one that opens a line: it is text, which must not act as a command."""
 
 
 def typing_keys(keymap: Mapping[str, str]) -> set[str]:
     """Return the keys that open a line to type in: a filter, or the command palette."""
-    opening = [one for one in ACTIONS if one.method in ("filter", "command_palette")]
+    opening = [action for action in ACTIONS if action.method in ("filter", "command_palette")]
     return {key for action in opening for key in keys_of(action, keymap)}
 
 
 class KeyQueue:
-    """Keeps back keys while one is under way. `hand_on` is what Textual does with a key."""
+    """Holds back keys while one is in progress. `hand_on` passes a key to Textual."""
 
     def __init__(self, app: App[int], hand_on: Callable[[events.Key], Awaitable[None]]) -> None:
         self._app = app
@@ -50,8 +50,8 @@ class KeyQueue:
         self._is_ready = False
         self._typing_keys = typing_keys({})
 
-    async def take(self, key: events.Key) -> None:
-        """Handle the key when those before it are done, and the app is ready; one that quits,
+    async def put(self, key: events.Key) -> None:
+        """Handle the key once the app is ready and earlier keys are done; a key that quits,
         immediately."""
         is_typed = self._is_ready or any(
             before.key in self._typing_keys for before in self._waiting
@@ -63,26 +63,26 @@ class KeyQueue:
             return
         elif self._waiting or self._is_under_way() or not self._is_ready:
             self._waiting.append(key)
-            self._app.set_timer(self._limit_s, self._go_on)
+            self._app.set_timer(self._limit_s, self._begin_next)
         else:
             await self._begin(key)
 
     def start(self, keymap: Mapping[str, str]) -> None:
-        """Hand on the keys that came before the first screen was there, and those that follow.
+        """Hand on the keys that arrived before the first screen, and all later ones.
 
-        `keymap` has the user's own keys.
+        `keymap` holds the user's own keys.
         """
         self._is_ready, self._typing_keys = True, typing_keys(keymap)
         for _ in self._waiting:
-            self._app.set_timer(LIMIT_S, self._go_on)
-        self._app.call_later(self._go_on)
+            self._app.set_timer(LIMIT_S, self._begin_next)
+        self._app.call_later(self._begin_next)
 
     def end(self, key: events.Key) -> None:
-        """Note that the key is done; the next one follows after all that this one began."""
+        """Mark the key as done; the next follows once everything that this one started has run."""
         if key is self._current:
             self._current = None
             if self._waiting:
-                self._app.call_later(self._go_on)
+                self._app.call_later(self._begin_next)
 
     def _is_under_way(self) -> bool:
         return self._current is not None and monotonic() - self._since_s < self._limit_s
@@ -96,21 +96,21 @@ class KeyQueue:
         self._current, self._since_s = key, monotonic()
         target = self._app.focused or self._app.screen
         await self._hand_on(key)
-        # After the key in the queue of the widget that it went to.
-        target.call_later(self._pass, key)
+        # Runs behind the key in the message queue of the widget that receives it.
+        target.call_later(self._end_if_stopped, key)
 
-    def _pass(self, key: events.Key) -> None:
+    def _end_if_stopped(self, key: events.Key) -> None:
         """End the key if its widget stopped it; otherwise it bubbles up to the app."""
         if key._stop_propagation:
             self.end(key)
 
-    async def _go_on(self) -> None:
-        await asyncio.sleep(0)  # a worker that the key before began opens its dialog first
+    async def _begin_next(self) -> None:
+        await asyncio.sleep(0)  # lets a worker started by the previous key open its dialog first
         if not self._waiting or self._is_under_way() or not self._is_ready:
             return
         screen = self._app.screen
         is_opening = screen.focused is None and screen.AUTO_FOCUS != ""  # it will take the focus
         if is_opening and monotonic() - self._since_s < LIMIT_S:
-            self._app.set_timer(STEP_S, self._go_on)
+            self._app.set_timer(STEP_S, self._begin_next)
             return
         await self._begin(self._waiting.popleft())

@@ -1,4 +1,4 @@
-"""The table of actions, and from it the bindings, the user's own keys, and why a key does nothing; the modes."""
+"""The modes, and the table of actions: bindings, the user's keymap, why a key does nothing."""
 
 import difflib
 import pkgutil
@@ -17,9 +17,9 @@ from resumes.errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A screen that a digit leads to. `name` is what the command line calls it.
+    """A screen that a digit opens. `name` is its name on the command line.
 
-    `screen` is where its class is found: `module:Class`.
+    `screen` locates its class as `module:Class`.
     """
 
     name: str
@@ -64,13 +64,13 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that a key does.
+    """An action that keys are bound to.
 
-    `name` with its place is what the user's own keys and the palette know it by. `action` is
-    Textual's, found as `action_<...>` on the widget, screen or app of `place`; after `app.`, on the
-    app wherever the key works. `keys` are Textual's key names, of which the footer and the help
-    show `shown`. An action with an empty `label` is not in the footer. One with `command`, the
-    command that does the same, writes to the store.
+    `place` and `name` form its ID in keymaps. `action` is Textual's: the method `action_<...>` of
+    the widget, screen or app of `place`; after `app.`, of the app wherever the key works. `keys` are
+    Textual's key names; the footer and the help show `shown` for them. An action with an empty
+    `label` is not in the footer. An action with a `command`, which does the same on the command
+    line, writes to the store.
     """
 
     place: Place
@@ -82,16 +82,16 @@ class Action:
     description: str
     command: str = ""
     comes_first: bool = False
-    """Whether it works in dialogs and where one types, too."""
+    """Whether it also works in dialogs and text fields."""
 
     @property
     def id(self) -> str:
-        """`resumes.delete`: unique, and the same in every version."""
+        """The unique ID, such as `resumes.delete`; the same in every version."""
         return f"{self.place.name.lower()}.{self.name}"
 
     @property
     def method(self) -> str:
-        """Textual's action without its parameters: `go` for `go('keys')`."""
+        """The name of Textual's action: `go` for `go('keys')`."""
         return self.action.partition("(")[0]
 
 
@@ -238,7 +238,7 @@ BY_ID: Final = {action.id: action for action in ACTIONS}
 
 
 def active_actions(screen: Screen[Any]) -> Iterator[tuple[Action, ActiveBinding]]:
-    """Yield the actions that work on the screen, with what Textual has of each of their keys."""
+    """Yield the actions that work on the screen, with Textual's active binding of each key."""
     for active in screen.active_bindings.values():
         action = BY_ID.get(active.binding.id or "")
         if action is not None and active.enabled:
@@ -246,7 +246,7 @@ def active_actions(screen: Screen[Any]) -> Iterator[tuple[Action, ActiveBinding]
 
 
 MODIFIERS: Final = ("alt", "ctrl", "super", "hyper", "meta", "shift")
-"""In the order in which Textual names them."""
+"""In the order that Textual's key names use."""
 
 SAME_TO_TERMINALS: Final = {
     "ctrl+i": "tab",
@@ -254,12 +254,12 @@ SAME_TO_TERMINALS: Final = {
     "ctrl+h": "backspace",
     "ctrl+left_square_bracket": "escape",
 }
-"""Keys that most terminals send as others."""
+"""Keys that most terminals send as a different key."""
 
 _CHARACTERS: Final = frozenset(_character_to_key(chr(code)) for code in range(32, 127))
 _NAMED: Final = {key.value for key in Keys if key.value.isalnum()} - {Keys.Return.value}
 KNOWN_KEYS: Final = _CHARACTERS | _NAMED
-"""Keys without modifiers, except letters of other scripts."""
+"""Keys without modifiers, except letters of non-Latin scripts."""
 
 _SHARED: Final = (Place.LIST, Place.TEXT, Place.EVERYWHERE)
 _MODAL: Final = (Place.DIALOG, Place.NEW_KEY)
@@ -267,9 +267,9 @@ _TYPED_IN: Final = (Place.DIALOG, Place.FILTER)
 
 
 def check_keymap(keymap: Mapping[str, str], source: str) -> None:
-    """Check that every key exists and does one thing where it works.
+    """Check that every key exists and is bound to one action per screen.
 
-    Raises InvalidArgument, which names `source` and what to change there.
+    Raises InvalidArgument with `source` and what to change there in its message.
     """
     for action_id, keys in keymap.items():
         action = BY_ID.get(action_id)
@@ -285,18 +285,18 @@ def check_keymap(keymap: Mapping[str, str], source: str) -> None:
 
 
 def key_names(keys: str) -> list[str]:
-    """Return Textual's names of comma-separated keys: `?` is question_mark."""
+    """Return Textual's names of comma-separated keys: `question_mark` for `?`."""
     given = [key.strip() for key in keys.split(",")]
     return [_character_to_key(key) if len(key) == 1 else key for key in given]
 
 
 def keys_of(action: Action, keymap: Mapping[str, str]) -> list[str]:
-    """Return the keys of an action: the user's own, or those of the table."""
+    """Return the action's keys from the user's keymap, or else from the table."""
     return key_names(keymap.get(action.id, action.keys))
 
 
 def shown_key(action_id: str, keymap: Mapping[str, str]) -> str:
-    """Return the key to name for the action in messages: its first one."""
+    """Return the action's first key, as messages show it."""
     return format_key(keys_of(BY_ID[action_id], keymap)[0])
 
 
@@ -333,7 +333,7 @@ def _check_clashes(keymap: Mapping[str, str], source: str) -> None:
 
 
 def meet(one: Place, other: Place) -> bool:
-    """Return whether keys of the two places work at the same time."""
+    """Return whether keys of the two places can be active at the same time."""
     if one is other:
         return True
     if {one, other} == {Place.LIST, Place.TEXT}:
@@ -344,19 +344,19 @@ def meet(one: Place, other: Place) -> bool:
 
 
 def is_key(key: str) -> bool:
-    """Return whether terminals can send a key of this name to Textual."""
+    """Return whether Textual can receive a key of this name from a terminal."""
     *modifiers, base = key.split("+")
     if modifiers != [modifier for modifier in MODIFIERS if modifier in modifiers]:
         return False
     if modifiers and base.isupper():
-        return False  # with ctrl or alt all letters are small
+        return False  # with ctrl or alt all letters are lowercase
     if modifiers == ["shift"] and is_character(base):
-        return False  # it comes as the character: A, not shift+a
+        return False  # it arrives as the character: A, not shift+a
     return base in KNOWN_KEYS or (is_character(base) and not modifiers)
 
 
 def is_character(key: str) -> bool:
-    """Return whether the key is text in an input."""
+    """Return whether the key types a character in an input."""
     return key in _CHARACTERS or (len(key) == 1 and key.isalnum())
 
 
@@ -368,7 +368,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def why_nothing(
     key: str, screen: Screen[object], keymap: Mapping[str, str], *, read_only: bool
 ) -> str:
-    """Return why the key has no effect on this screen, with the user's own keys."""
+    """Return why the key has no effect on this screen, as a message to the user."""
     actions = [action for action in ACTIONS if key in keys_of(action, keymap)]
     if not actions:
         return f"No action is assigned to this key. Press {shown_key('everywhere.help', keymap)} for all keys."
@@ -386,10 +386,10 @@ def why_nothing(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where something leads: to the list of a mode, or to one of its rows.
+    """The destination of a link: the list of a mode, or one of its rows.
 
-    `account` is whose list it is, None: of all. `only` narrows it, to an outcome of imports. `row` is
-    the key of the row to go to, `opens` the ID of what is opened on a page of its own, or `new` for a form.
+    `account` owns the list; None means all accounts. `only` limits it to one outcome of imports. `row`
+    is the key of the row to go to. `opens` is the ID of the item to open on its own page; `new` opens a form.
     """
 
     mode: str

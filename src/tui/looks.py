@@ -1,4 +1,4 @@
-"""The widths that layouts change at, and the sets of colors: dark, light, the terminal's own."""
+"""The sizes at which layouts change, and the color themes: dark, light, the terminal's own."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,17 +7,17 @@ from typing import Final
 from textual.theme import BUILTIN_THEMES, Theme
 
 ROOM_CELLS: Final = 110
-"""Width from which there is room for a preview next to a list."""
+"""Minimum width for a preview next to a list."""
 
 BREAKPOINTS: Final = [(0, "-narrow"), (ROOM_CELLS, "-wide"), (170, "-very-wide")]
-"""The class that a screen has from each width on."""
+"""Minimum widths in cells, and the CSS class that a screen gets from there on."""
 
 VERTICAL_BREAKPOINTS: Final = [(0, "-low"), (30, "-high")]
-"""The class that a screen has from each height on, in lines."""
+"""Minimum heights in lines, and the CSS class that a screen gets from there on."""
 
 
 def _theme(name: str, base: str, **legible: str) -> Theme:
-    """Return the base, one of Textual's, with legible colors in place of those that are not."""
+    """Return Textual's theme `base` with its illegible colors replaced."""
     colors = {variable.replace("_", "-"): color for variable, color in legible.items()}
     own = BUILTIN_THEMES[base]
     return replace(own, name=name, variables={**own.variables, **colors})
@@ -38,7 +38,7 @@ THEMES: Final[Mapping[str, Theme]] = {
             footer_key_foreground="#004578",
             button_color_foreground="#fff",
         ),
-        # The two that send the numbers of the terminal's sixteen colors, not colors of ours.
+        # These two send the numbers of the terminal's sixteen colors instead of RGB values.
         _theme(
             "terminal",
             "ansi-dark",
@@ -56,4 +56,4 @@ THEMES: Final[Mapping[str, Theme]] = {
         ),
     )
 }
-"""The themes by name, which is that of the setting."""
+"""The themes by name, as in the setting."""

@@ -1,4 +1,4 @@
-"""Resumes as PDFs to view: files that exist while the terminal UI runs, and what opens them."""
+"""PDFs of resumes: temporary files that exist while the terminal UI runs, and their viewer."""
 
 import errno
 import os
@@ -22,14 +22,14 @@ MAX_REASON_CHARS: Final = 200
 
 Viewer = subprocess.Popen[bytes]
 Made = tuple[Path, str | None, Viewer | None]
-"""A PDF's file, a text in it that no font has, and what shows it, if there is such a program."""
+"""A PDF's file, a text in it that no font can draw, and the viewer; None without a viewer."""
 
 
 class PdfFiles:
-    """Draws PDFs and keeps them as files that only this user can read, until `close`.
+    """Renders PDFs and keeps them until `close`, in files that only this user can read.
 
-    Safe to use from several threads. The process that draws and the folder are made when they are
-    first needed. A folder that nobody closed goes with the process, unless that is killed.
+    Thread-safe. The rendering process and the folder are created when first needed. Without
+    `close` the folder is removed at exit, unless the process is killed.
     """
 
     def __init__(self, accepted: Format, home: Path) -> None:
@@ -39,15 +39,15 @@ class PdfFiles:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._is_closed = False
         self._turns: dict[str, threading.Lock] = {}
-        """Locks by the IDs of resumes: whoever draws one holds its lock."""
+        """A lock for each resume ID, held by the thread that renders it."""
 
         self.paths: dict[str, Path] = {}
-        """Where the PDFs are, by the IDs of their resumes."""
+        """The path of each PDF, by resume ID."""
 
     def make(self, store: Store, account: str, resume_id: str) -> Made | str | None:
-        """Return the PDF of the resume, or why there is none.
+        """Return the PDF of the resume, or the reason that there is none.
 
-        None while another thread does the same. Raises NotFound.
+        None while another thread renders the same resume. Raises NotFound.
         """
         turn = self._turns.setdefault(resume_id, threading.Lock())
         if not turn.acquire(blocking=False):
@@ -55,7 +55,7 @@ class PdfFiles:
         try:
             owner = accounts.get_account(store, account)
             resume = stored_resumes.get_resume(store, owner.id, resume_id)
-            # A file name and no path, whatever the store holds.
+            # Reduces any stored name to a file name without a path.
             name = filename(resume.entry.filename.removesuffix(".pdf"), None)
             drawn = self._renderer.render_resume(resume, accepted=self._accepted)
             path = self._write(resume_id, name, drawn.pdf)
@@ -65,7 +65,7 @@ class PdfFiles:
             return f"Could not write the PDF: {error.strerror}."
         finally:
             turn.release()
-        # A program that opens the file outlives this process.
+        # The viewer outlives this process.
         program, quiet = shutil.which(find_viewer() or ""), subprocess.DEVNULL
         if program is None:
             return path, drawn.missing, None
@@ -74,16 +74,16 @@ class PdfFiles:
         return path, drawn.missing, viewer
 
     def _write(self, resume_id: str, name: str, pdf: bytes) -> Path:
-        """Return the path of a file of this name that holds the PDF. Raises OSError."""
+        """Write the PDF to a file of this name and return its path. Raises OSError."""
         with self._guard:
             if self._is_closed:
                 raise OSError(errno.ECANCELED, "The terminal UI has ended")
             if self._folder is not None and not Path(self._folder.name).exists():
-                self._folder.cleanup()  # what clears TMPDIR of old files has removed it
+                self._folder.cleanup()  # a cleaner of TMPDIR has removed it
                 self._folder = None
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="resumes-")
-            # A folder for each: two people may have the same name.
+            # A folder for each resume: two people may have the same name.
             folder = Path(self._folder.name, resume_id)
             folder.mkdir(mode=0o700, exist_ok=True)
             path = folder / name
@@ -93,7 +93,7 @@ class PdfFiles:
         return path
 
     def close(self) -> None:
-        """Remove the files and end the process that draws, for good. Safe to call twice."""
+        """Remove the files and end the rendering process for good. Safe to call twice."""
         with self._guard:
             self._is_closed = True
             self._renderer.close()
@@ -104,7 +104,7 @@ class PdfFiles:
 
 
 def describe(error: TooLong | RenderingFailed) -> str:
-    """Return why there is no PDF, as one sentence."""
+    """Return in one sentence why there is no PDF."""
     if isinstance(error, TooLong):
         return f"{error}."
     reason = str(error).partition("\n")[0][:MAX_REASON_CHARS].rstrip(".")
@@ -112,7 +112,7 @@ def describe(error: TooLong | RenderingFailed) -> str:
 
 
 def describe_boxes(missing: str | None, home: Path) -> str:
-    """Return what to do about a text that no font has, as sentences after others; None: nothing."""
+    """Return what to do about text that no font can draw; empty if `missing` is None."""
     if missing is None:
         return ""
     remedy = f"Install {font_packages(missing)}, or put a font into {home / 'fonts'}"
@@ -122,7 +122,7 @@ def describe_boxes(missing: str | None, home: Path) -> str:
 def find_viewer(
     environment: Mapping[str, str] = os.environ, platform: str = sys.platform
 ) -> str | None:
-    """Return the command that opens a file in its own program; None without a display."""
+    """Return the command that opens a file in its default program; None without a display."""
     if platform == "darwin":
         return "open"
     has_display = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")

@@ -1,6 +1,6 @@
-"""Running the terminal UI: what `resumes tui` calls.
+"""Running the terminal UI, for `resumes tui`.
 
-Nothing that this module imports needs the store: the first frame is painted before that.
+No import of this module loads the store, which would delay the first frame.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ MAX_HELD = 200
 
 @contextlib.contextmanager
 def held_logs() -> Iterator[None]:
-    """Hold log lines for streams until after the block; the last 200 are written then.
+    """Hold back log lines for streams during the block, then write the last 200.
 
     Handlers that write to files continue as before.
     """
     root = logging.getLogger()
     streams = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
-    holder = MemoryHandler(MAX_HELD)  # without a target it only holds
+    holder = MemoryHandler(MAX_HELD)  # without a target it writes nothing
     holder.buffer = deque(maxlen=MAX_HELD)  # type: ignore[assignment]  # it is only appended to
     root.addHandler(holder)
     for handler in streams:
@@ -62,11 +62,11 @@ def held_logs() -> Iterator[None]:
 END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
 
 END_TIMEOUT_S: Final = 3.0
-"""A closed terminal can block the end, because nobody reads what is drawn; so can a hanging read."""
+"""A closed terminal, which reads no output, can block the exit; so can a hanging read."""
 
 
 def end_soon(code: int, finish: Callable[[], object] = lambda: None) -> None:
-    """End the process within a few seconds, whatever it waits for but `finish`."""
+    """Run `finish` END_TIMEOUT_S from now, then end the process, whatever else it waits for."""
 
     def end() -> None:
         finish()
@@ -78,13 +78,13 @@ def end_soon(code: int, finish: Callable[[], object] = lambda: None) -> None:
 
 
 def finish_writes(queue: "WriteQueue", committed: threading.Event) -> None:
-    """Close the queue once nothing is written, and nothing was committed for END_TIMEOUT_S.
+    """Close the queue once no write is in progress and none was committed for END_TIMEOUT_S.
 
-    Until then a call may be between two of its writes. The queue has to set `committed`.
+    Until then a call may be between two of its writes. The queue must set `committed`.
     """
     while True:
         with queue.paused():
-            pass  # what was under way has ended
+            pass  # the writes in progress have ended
         if not committed.is_set():
             break
         committed.clear()
@@ -94,9 +94,9 @@ def finish_writes(queue: "WriteQueue", committed: threading.Event) -> None:
 
 @contextlib.contextmanager
 def ended_by_signals(app: App[int]) -> Iterator[None]:
-    """Restore the terminal during the block before a signal ends the process.
+    """Within the block, restore the terminal before a signal ends the process.
 
-    The process ends within a few seconds in any case. Its exit code says which signal it was.
+    The process ends within a few seconds in any case. Its exit code tells the signal.
     """
 
     def end(number: int, _: FrameType | None) -> None:
@@ -104,10 +104,10 @@ def ended_by_signals(app: App[int]) -> Iterator[None]:
         end_soon(code)
         try:
             asyncio.get_running_loop().call_soon_threadsafe(app.exit, None, code)
-        except RuntimeError:  # before or after the app
+        except RuntimeError:  # the app is not running
             sys.exit(code)
 
-    # Handlers of the system, not of the event loop: the loop may be what is waiting.
+    # Not handlers of the event loop, because the loop may be blocked.
     before = {number: signal.signal(number, end) for number in END_SIGNALS}
     try:
         yield
@@ -117,28 +117,28 @@ def ended_by_signals(app: App[int]) -> Iterator[None]:
 
 
 GONE = 129
-"""The exit code of a program whose terminal went away."""
+"""The exit code after the terminal has gone: 128 + SIGHUP."""
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's, but columns are kept, and what it cannot read is dropped and ends nothing."""
+    """Textual's driver, but columns are aligned, and unreadable input is dropped, not fatal."""
 
     def write(self, data: str) -> None:
         super().write(aligned(data))
 
     def run_input_thread(self) -> None:
-        """Pass keys to the app until the end, and drop input that cannot be read."""
+        """Pass keys to the app until the end; drop unreadable input."""
         threading.Thread(target=self._watch, daemon=True).start()
         while not self.exit_event.is_set():
             try:
                 super().run_input_thread()
             except (ValueError, OverflowError):
-                continue  # bytes that are not UTF-8, or numbers beyond all terminals
+                continue  # bytes that are not UTF-8, or numbers too large for any terminal
             except OSError:
                 return  # the terminal is gone
 
     def _watch(self) -> None:
-        """End the program when the terminal is closed, also without a signal."""
+        """End the program when the terminal is closed, even without a signal."""
         poller = select.poll()
         poller.register(self.fileno, 0)
         poller.poll()
@@ -149,7 +149,7 @@ class TerminalDriver(LinuxDriver):
 
 ELSEWHERE: Final = "Use `resumes list`, `resumes show` and the other commands with --json instead"
 DUMB: Final = ("", "dumb")
-"""Kinds of terminals that can only print line after line."""
+"""Values of TERM for terminals that can only print lines."""
 
 
 def run(
@@ -162,13 +162,13 @@ def run(
 ) -> int:
     """Run the terminal UI; return the exit code: 0, or 1 after a crash.
 
-    `read_first` and then `open_session` are called in a thread, once the first frame is painted: the
-    theme and the first rows, if they can be had; then the store. A ResumesError of theirs is raised
-    here when the terminal is itself again. `stop` ends what else writes to the store. Raises
-    InvalidArgument for an unknown screen, and where there is no terminal to draw on.
+    Once the first frame is painted, a thread calls `read_first`, which returns the theme and the
+    first rows if available, and then `open_session`. Their ResumesError is raised here after the
+    terminal is restored. `stop` ends everything else that writes to the store. Raises
+    InvalidArgument for an unknown screen, and without a suitable terminal.
 
-    Once a session was opened, the process ends with the exit code a few seconds after the UI and
-    its last write, whether this has returned or waits for a read that hangs: only exit after it.
+    Once a session was opened, the process exits a few seconds after the UI and its last write,
+    even while this call still waits for a hanging read: the caller must only exit after it.
     """
     if screen not in (names := [mode.name for mode in MODES]):
         raise InvalidArgument(f'Unknown screen "{screen[:80]}": use one of {", ".join(names)}')
@@ -186,14 +186,14 @@ def run(
 
 
 async def _run(app: ResumesApp, stop: Callable[[], object]) -> None:
-    """Run the app; then finish what is written, and do not wait for a read that hangs."""
+    """Run the app, then finish its writes without waiting for a hanging read."""
     with held_logs():
         await app.run_async()
     if (session := app.session) is None:
         return
     if kept := [*session.deletions.waiting.values()]:
-        # To standard error: the screen that could have said so is gone.
-        titles = ", ".join(f'"{safe_text(one.title[:80])}"' for one in kept[:5])
+        # To standard error: the screen is already closed.
+        titles = ", ".join(f'"{safe_text(deletion.title[:80])}"' for deletion in kept[:5])
         sys.stderr.write(f"{counted(len(kept), 'pending deletion')} canceled: {titles}\n")
     if (begun := session.deletions.under_way) is not None:
         title = safe_text(begun.title[:80])
@@ -201,4 +201,4 @@ async def _run(app: ResumesApp, stop: Callable[[], object]) -> None:
     queue, committed = session.store.write_queue, threading.Event()
     queue.observe = lambda *_: committed.set()
     end_soon(app.return_code or 0, partial(finish_writes, queue, committed))
-    stop()  # may block, as a read that hangs
+    stop()  # may block, like a hanging read

@@ -1,4 +1,4 @@
-"""What the screens share for as long as the terminal UI runs, and what that is at the start."""
+"""The state that the screens share while the terminal UI runs, and its initial values."""
 
 import os
 from contextlib import suppress
@@ -16,11 +16,11 @@ from tui.keys import Target, check_keymap
 from tui.pdf_files import PdfFiles
 
 OF_AN_ACCOUNT: Final = ("resumes", "imports", "keys")
-"""The modes that show what an account has; the others show all."""
+"""The modes that can show one account; the others show everything."""
 
 
 class TrailStep(NamedTuple):
-    """A link that was followed: from which mode, and where that was, as the title line says it."""
+    """A link that was followed: the mode it started from, and the path in its title line."""
 
     mode: str
     path: tuple[str, ...]
@@ -28,31 +28,31 @@ class TrailStep(NamedTuple):
 
 @dataclass(slots=True)
 class UiSession:
-    """The store, the settings in force, and where the reader is.
+    """The store, the effective settings, and the current position in the UI.
 
-    `accounts` has the name of the account that each mode shows; None, or none, means all, or of
-    resumes the first. `program` is how commands begin that are shown to be typed elsewhere.
+    `accounts` maps a mode to the account that it shows; None or no entry means all accounts, for
+    resumes the first. `program` is the name of the program in commands shown to the user.
     """
 
     store: Store
     read_only: bool = False
     accounts: dict[str, str | None] = field(default_factory=dict)
     link: Target | None = None
-    """What the list that is shown next is to show; None once it did."""
+    """The link for the next list to follow; None once followed."""
 
     trail: list[TrailStep] = field(default_factory=list)
-    """The links that led here, each from another mode."""
+    """The links that led here, oldest first, each from another mode."""
 
     settings: Settings = field(default_factory=Settings)
     program: str = "resumes"
     deletions: Deletions = field(default_factory=Deletions)
     refresh_s: float | None = None
-    """How often what is seen is read again; None is each screen's own choice."""
+    """The refresh interval; None for each screen's default."""
 
     cache: QueryCache = field(default_factory=QueryCache)
     pdfs: PdfFiles = field(init=False)
     first: FirstRows | None = None
-    """What was shown of the resumes while the store was being opened."""
+    """The rows shown while the store was being opened."""
 
     def __post_init__(self) -> None:
         self.pdfs = PdfFiles(self.settings.format, self.settings.home)
@@ -69,9 +69,9 @@ def prepare(
 ) -> UiSession:
     """Return the session. Raises NotFound if the account or resume does not exist.
 
-    `account` names whose resumes, keys and imports are shown; None means the first one's resumes
-    and everything else of all. `open_id` is a resume to open first; without an account it is
-    looked for in all. Raises InvalidArgument for keys of the user's own that cannot be used.
+    `account` selects resumes, keys and imports; None means the first account's resumes, and the
+    keys and imports of all. `open_id` is a resume to open first, searched in all accounts if
+    `account` is None. Raises InvalidArgument for an invalid keymap.
     """
     settings = settings or Settings()
     # The environment takes precedence over the file.

@@ -1,7 +1,7 @@
-"""How a screen asks the store: in a thread, which a worker awaits; and how errors are shown.
+"""Calling the store from screens: in a thread that a worker awaits; and how errors are shown.
 
-The event loop never waits for the store, and a thread never touches a widget. A worker that is
-canceled has no use for the answer: the thread continues, and what it returns is dropped.
+The event loop never waits for the store, and a thread never touches a widget. If a worker is
+canceled, its thread continues and the result is dropped.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ from tui.text import safe
 T = TypeVar("T")
 P = ParamSpec("P")
 R = TypeVar("R")
-"""The store: widgets, which import this module, know none."""
+"""The store's type; a variable, because widgets import this module but must not know the store."""
 
 logger = logging.getLogger("resumes.tui")
 
 STORE_THREADS = 4
-"""How many calls are under way at a time; each thread has a connection of its own."""
+"""Maximum number of concurrent calls; each thread has its own connection."""
 
 _RETRY: Final = "Press r to retry."
 _REFRESH: Final = "Press r to refresh."
@@ -55,15 +55,15 @@ REMEDIES: Final[Mapping[ErrorCode, str]] = {
 
 @dataclass(eq=False)
 class Failure(Exception):
-    """A store call that did not work, in words for the reader."""
+    """A failed store call, described for the user."""
 
     message: str
     remedy: str
     is_passing: bool = False
-    """Whether the store is away, so that the same call may work later."""
+    """Whether the store is unavailable, so that the same call may succeed later."""
 
     is_gone: bool = False
-    """Whether what was asked for is not there any more."""
+    """Whether the requested object no longer exists."""
 
     @property
     def content(self) -> Content:
@@ -73,7 +73,7 @@ class Failure(Exception):
 
 
 def failure(error: ResumesError) -> Failure:
-    """Return how an expected error is shown."""
+    """Return the Failure for an expected error."""
     is_passing = error.code is ErrorCode.STORE_UNAVAILABLE
     is_gone = error.code is ErrorCode.NOT_FOUND
     return Failure(error.message, REMEDIES[error.code], is_passing, is_gone)
@@ -92,19 +92,19 @@ async def call(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Return what the function returns for the store; for a worker alone. Raises Failure."""
+    """Call the function with the store in a thread; only for workers. Raises Failure."""
     try:
         return await asyncio.to_thread(function, store, *args, **kwargs)
     except ResumesError as error:
         raise failure(error) from error
-    except Exception as error:  # the edge of this surface: logged whole, shown with an id
+    except Exception as error:  # unexpected: logged in full, shown with a reference
         reference = secrets.token_hex(4)
         logger.exception("Internal error %s in a store call", reference)
         remedy = f"See the log for details. {_RETRY}"
         raise Failure(f"Internal error {reference}", remedy) from error
     finally:
-        # Textual removes the parts of a screen before it cancels the screen's workers, and what is
-        # being removed is not displayed.
+        # Textual removes a screen's widgets before it cancels the screen's workers; a widget that
+        # is being removed is not displayed.
         if not get_current_worker().node.display:
             raise asyncio.CancelledError
 
@@ -114,14 +114,14 @@ WorkerMethod = Callable[Concatenate[S, P], Worker[None]]
 
 
 def store_work(*, exclusive: bool = False) -> Callable[[Method[S, P]], WorkerMethod[S, P]]:
-    """Make a method a worker that may end with a Failure, which its screen then shows.
+    """Make a method a worker whose Failure its screen shows.
 
-    `exclusive` cancels the one of the same method that is under way: it must not write, since nobody
-    would see its outcome.
+    `exclusive` cancels a running worker of the same method; such a method must not write, because
+    the outcome of a canceled write is not shown.
     """
 
     def decorate(method: Method[S, P]) -> WorkerMethod[S, P]:
-        # Textual would describe the worker by all its arguments, however long they are.
+        # By default Textual describes the worker by all its arguments, however long.
         @work(group=method.__name__, exclusive=exclusive, description="")
         @wraps(method)
         async def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -136,7 +136,7 @@ def store_work(*, exclusive: bool = False) -> Callable[[Method[S, P]], WorkerMet
 
 
 def is_running(node: DOMNode, method: Callable[..., object]) -> bool:
-    """Return whether the method, a worker, is under way for the node."""
+    """Return whether the worker method is running for the node."""
     return any(
         worker.node is node and worker.name == method.__name__
         for worker in node.workers

@@ -1,10 +1,10 @@
-"""Text from data, made harmless before it reaches the terminal.
+"""Text from data, sanitized before it reaches the terminal.
 
-A resume is written by strangers. As a plain `str` it would drive the terminal: escape sequences
-write to the clipboard or leave the screen, direction controls make text look like other text,
-and Textual's markup turns `[@click=app.quit]x[/]` into a button that quits. So every string from
-data passes `safe_text`, and reaches widgets only as `Content`, in which nothing is markup.
-`Content` is made in this module and nowhere else.
+Resumes are untrusted. A plain `str` from one could control the terminal: escape sequences write
+to the clipboard or leave the screen, direction controls make text look like other text, and
+Textual's markup turns `[@click=app.quit]x[/]` into a button that quits. So every string from data
+passes through `safe_text`, and reaches widgets only as `Content`, which has no markup. Only this
+module creates `Content`.
 """
 
 import re
@@ -27,35 +27,35 @@ from resumes import clock
 from resumes.text import find_term, folded, replaced
 
 SafeText = NewType("SafeText", str)
-"""One line that draws nothing but itself."""
+"""One line without control or invisible characters."""
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 LINE_END: Final = "⏎"
 NONE: Final = "\N{EM DASH}"
-"""Shown instead of a missing value."""
+"""Shown in place of a missing value."""
 
 _INTRODUCERS: Final = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
 _DRAWN: Final = {
-    # Where a sequence would have begun stays visible, as does where a line ended.
+    # Keeps visible where an escape sequence would have begun and where a line ended.
     **dict.fromkeys(_INTRODUCERS, REPLACEMENT),
     **dict.fromkeys("\n\u2028\u2029", LINE_END),
     "\t": " ",
 }
 _INVISIBLE: Final = ("Cc", "Cf")
-"""Categories of characters that draw nothing (Unicode, General Category)."""
+"""General categories (Unicode) of invisible characters."""
 
 _LINE_ENDS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 
 
-# Rich counts no cell for a spacing mark, of which Hindi, Tamil and Burmese have many; wcwidth()
-# counts one, and with it tmux, xterm.js and others.
+# Rich counts zero cells for a spacing mark (frequent in Hindi, Tamil and Burmese); wcwidth(), and
+# with it tmux, xterm.js and others, counts one.
 _WIDTHS: Final = load_widths().widths
 _WIDTHS[:] = [  # type: ignore[index]  # it is a list
     measured
     for first, last, cells in _WIDTHS
     for measured in (
         [(first, last, cells)]
-        if cells or last > 0x1FFFF  # where no marks are
+        if cells or last > 0x1FFFF  # there are no marks beyond
         else ((at, at, int(unicodedata.category(chr(at)) == "Mc")) for at in range(first, last + 1))
     )
 ]
@@ -64,23 +64,23 @@ get_character_cell_size.cache_clear()
 _UNSURE: Final = re.compile(
     "[\u0900-\u109f\u1700-\u1cff\ua800-\uabff\U00011000-\U00011fff\U0001f000-\U0001faff][^\0-\x7e]*"
 )
-"""What terminals may disagree about how far it goes: scripts with spacing marks, and emoji."""
+"""Text whose width differs between terminals: scripts with spacing marks, and emoji."""
 
 
 def aligned(drawn: str) -> str:
-    """Return what draws the same, and goes on at the column that was counted in any terminal."""
+    """Return the text with escape sequences that continue at the counted column in any terminal."""
 
     def align(found: re.Match[str]) -> str:
         if not (cells := cell_len(found[0])):
             return found[0]
-        # Clear the cells, draw the text from their start, go to their end from there again.
+        # Clear the cells, draw the text from their start, then move from there to their end.
         return f"\x1b7{' ' * cells}\x1b8{found[0]}\x1b8\x1b[{cells}C"
 
     return _UNSURE.sub(align, drawn)
 
 
 def safe_text(text: str) -> SafeText:
-    """Return the text on one line, what is not harmless removed or replaced by a sign."""
+    """Return the text on one line, with unsafe characters removed or replaced by a sign."""
     return SafeText(replaced(text, _drawn))
 
 
@@ -90,27 +90,27 @@ def _drawn(char: str) -> str:
 
 
 def safe_lines(text: str) -> list[SafeText]:
-    """Return the lines of the text, each safe; at least one."""
+    """Return the safe lines of the text, at least one."""
     return [safe_text(line) for line in _LINE_ENDS.split(text)]
 
 
 def safe(text: str, style: str = "") -> Content:
-    """Return the text on one line as `Content`, in a style of Textual's (`bold`, `$error`)."""
+    """Return the text on one line as `Content`, in a Textual style (`bold`, `$error`)."""
     return Content.styled(safe_text(text), style)
 
 
 def joined(parts: Iterable[Content], by: str = "") -> Content:
-    """Return the parts in one line, with `by` between them."""
+    """Return the parts on one line, separated by `by`."""
     return safe(by).join(parts)
 
 
 def stacked(lines: Iterable[Content]) -> Content:
-    """Return the lines below each other."""
+    """Return the lines one below another."""
     return Content("\n").join(lines)
 
 
 def highlighted(content: Content, terms: Sequence[str]) -> Content:
-    """Return the content with the terms, which are folded, emphasized wherever it holds them."""
+    """Return the content with every occurrence of the terms, which must be folded, emphasized."""
     if not terms:
         return content
     chars = [folded(char) for char in content.plain]
@@ -135,7 +135,7 @@ _SIGNS: Final = {"information": "", "warning": "! ", "error": "✗ "}
 
 @dataclass(eq=False)
 class StatusMessage(Message):
-    """Somebody show this in the line of keys; as a toast, if its screen is not the one on top."""
+    """A message to show in the key line, or as a toast if its screen is not on top."""
 
     text: SafeText
     severity: SeverityLevel
@@ -143,21 +143,21 @@ class StatusMessage(Message):
 
     @property
     def content(self) -> Content:
-        """The message after a sign, if it is not good news."""
+        """The message, after a sign if it is a warning or an error."""
         style = "" if self.severity == "information" else f"bold $text-{self.severity}"
         return safe(f"{_SIGNS[self.severity]}{self.text.removeprefix('! ')}", style)
 
 
 def show_message(
-    teller: Widget | App[int], message: str, severity: SeverityLevel = "information"
+    sender: Widget | App[int], message: str, severity: SeverityLevel = "information"
 ) -> None:
-    """Show the message for a few seconds, instead of the one before."""
-    screen = None if isinstance(teller, App) else teller.screen
-    teller.app.post_message(StatusMessage(safe_text(message), severity, screen))
+    """Show the message for a few seconds, in place of the previous one."""
+    screen = None if isinstance(sender, App) else sender.screen
+    sender.app.post_message(StatusMessage(safe_text(message), severity, screen))
 
 
 def toast(app: App[int], message: str, severity: SeverityLevel = "information") -> None:
-    """Show over any screen what happened elsewhere or later than it was asked for."""
+    """Show a message over any screen, about an event elsewhere or a late result."""
     app.notify(safe_text(message), severity=severity, markup=False, timeout=SHOWN_S)
 
 
@@ -169,7 +169,7 @@ AGE_CELLS: Final = 6
 
 
 def age(instant: str | None, now_us: int) -> str:
-    """Return `4 min`, `3 h`, `12 d` or `now`; a dash for None. `AGE_CELLS` hold 27 years."""
+    """Return `4 min`, `3 h`, `12 d` or `now`; a dash for None. 27 years fit into `AGE_CELLS`."""
     if instant is None:
         return NONE
     passed_s = now_us / MICROSECONDS - datetime.fromisoformat(instant).timestamp()
@@ -192,10 +192,10 @@ BAR_CELLS = 8
 
 
 def quota_bar(used: int, maximum: int | None) -> Content:
-    """Return `██████░░ 812/1,000 81% !`; at the limit it ends in `full`, above it in `over`."""
+    """Return `██████░░ 812/1,000 81% !`, ending in `full` at the limit, in `over` above it."""
     if maximum is None:
         return safe(f"{'·' * BAR_CELLS} {used:,}, unlimited")
-    # Rounded down, so that 100 means full; a plan of 0 is always full.
+    # Rounded down so that 100 means full; a limit of 0 is always full.
     percent = 100 if maximum == 0 else used * 100 // maximum
     style, mark = "$text-success", ""
     if used >= maximum:

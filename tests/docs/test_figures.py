@@ -35,7 +35,7 @@ from tui.screens.accounts import AccountsScreen
 from tui.screens.base import ListScreen
 from tui.screens.health import HealthScreen
 from tui.screens.resume_views import PAGE_SIZE
-from tui.widgets.paged_list import PAGES_READ_ANEW
+from tui.widgets.paged_list import MAX_RELOADED_PAGES
 
 pytestmark = pytest.mark.docs
 
@@ -123,7 +123,7 @@ SENTENCES: Final = {
         f"rows are refreshed every {duration(ListScreen.REFRESH_S)}; accounts and findings are refreshed "
         f"every {duration(AccountsScreen.REFRESH_S)}",
         f"findings are refreshed every {duration(HealthScreen.REFRESH_S)}",
-        f"more than {PAGES_READ_ANEW * PAGE_SIZE:,} rows down",
+        f"more than {MAX_RELOADED_PAGES * PAGE_SIZE:,} rows down",
     ],
     "operations.md": [
         f"if its event loop is blocked for {service.SILENT_LOOKS / service.LOOKS_A_SECOND:g} s",

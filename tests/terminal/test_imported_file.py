@@ -386,12 +386,12 @@ ARRAY = b'[{"header": 1}, {"header": 2}]'
         (b"{", Fault(byte_offset=1), ""),
         (b"{", Fault(byte_offset=2), None),
         # An offset or a path is one within its line or item.
-        (LATER, Fault(place="line 3", byte_offset=6), "x}\n"),
-        (LATER, Fault(place="line 3"), '  {"b": x}'),
-        (LATER, Fault(place="line 9", byte_offset=0), None),
-        (LINES, Fault("header", place="line 2"), '"header": '),
-        (ARRAY, Fault("header", place="item 2"), '"header": '),
-        (ARRAY, Fault(place="item 2"), '{"header":'),
+        (LATER, Fault(position="line 3", byte_offset=6), "x}\n"),
+        (LATER, Fault(position="line 3"), '  {"b": x}'),
+        (LATER, Fault(position="line 9", byte_offset=0), None),
+        (LINES, Fault("header", position="line 2"), '"header": '),
+        (ARRAY, Fault("header", position="item 2"), '"header": '),
+        (ARRAY, Fault(position="item 2"), '{"header":'),
         (b"PK", Fault("header", 1, "member a.json"), None),
         (DOCUMENT, Fault(), None),
     ],
@@ -402,8 +402,8 @@ def test_a_fault_is_found_in_the_source(source: bytes, fault: Fault, found: str 
 
 
 def test_of_the_same_member_in_two_places_that_of_the_place_is_found() -> None:
-    assert find_fault(LINES, Fault("header", place="line 2")) == 15
-    assert find_fault(ARRAY, Fault("header", place="item 2")) == 17
+    assert find_fault(LINES, Fault("header", position="line 2")) == 15
+    assert find_fault(ARRAY, Fault("header", position="item 2")) == 17
 
 
 @pytest.mark.parametrize("source", [b"[" * 5_000, b'{"a":' * 5_000, b"\x00\xff", b"]", b"{5: 1}"])

@@ -58,7 +58,7 @@ async def test_imports_are_filtered_by_name_account_and_reason(
 ) -> None:
     # What is found is further apart than a page reaches.
     monkeypatch.setattr("tui.screens.file_views.MAX_FILES", 2)
-    monkeypatch.setattr("tui.screens.file_views.MAX_LOOKS", 2)
+    monkeypatch.setattr("tui.screens.file_views.MAX_SEARCHES", 2)
     an_account(store, "zoe")
     for number in range(20):
         a_file(store, f"{number:024x}", FileOutcome.DONE, name=f"ana/cv-{number}.json")
@@ -176,7 +176,7 @@ async def test_a_long_title_leaves_room_for_the_key_that_undoes(store: Store) ->
 @pytest.fixture
 def ten_rows_far(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is more than ten rows down is far down."""
-    monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
+    monkeypatch.setattr("tui.widgets.paged_list.MAX_RELOADED_PAGES", 2)
     monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
 
 

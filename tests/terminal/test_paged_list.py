@@ -217,7 +217,7 @@ async def test_enter_and_a_second_click_choose_the_row() -> None:
 async def test_after_a_click_the_cursor_goes_to_no_row_that_is_read_later() -> None:
     async with reading(named(50)) as (app, pilot):
         app.answers, app.names = False, named(60)
-        app.list.refresh_rows(anew=True)
+        app.list.refresh_rows(reloads=True)
         app.list.select("row 0055")
         await pilot.click(app.list, offset=(3, 5))
         app.answer(PagedList.PageWanted(0, ""))

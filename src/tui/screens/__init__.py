@@ -1,1 +1,1 @@
-"""The screens and dialogs. A digit leads to six of them (`tui.keys.MODES`)."""
+"""The screens and dialogs. Digits open six of them (`tui.keys.MODES`)."""

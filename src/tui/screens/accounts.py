@@ -1,4 +1,4 @@
-"""The accounts screen: the list, an account's details, a new one, its plan, its deletion."""
+"""The accounts screen: list, details, creating, changing the plan, deleting."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -29,11 +29,11 @@ from tui.widgets.text_pane import Paragraph, TextPane
 
 
 def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[Fact]]:
-    """Return the account as it is now, and what would be deleted with it. Raises NotFound."""
+    """Return the account's current state, and what would be deleted with it. Raises NotFound."""
     now = accounts.get_account(store, account.name, include_closed=True)
-    # Another may have the name by now, and that one is deleted.
+    # By ID: another account may have the name by now.
     has = accounts.get_summary(store, now.id)
-    files = sum(one.files for one in import_history.count_files(store, account_id=now.id))
+    files = sum(count.files for count in import_history.count_files(store, account_id=now.id))
     return now, [
         ("Resumes", f"{now.resume_count:,}"),
         ("Keys", f"{has.keys:,} ({has.active_keys:,} active)"),
@@ -43,7 +43,7 @@ def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[F
 
 
 def read_again(store: Store, account: AccountInfo) -> AccountInfo:
-    """Return the account as it is now. Raises NotFound, also if another has its name by now."""
+    """Return the account's current state. Raises NotFound, also if its name is another's by now."""
     now = accounts.get_account(store, account.name)
     if now.id != account.id:
         raise accounts.unknown_account(account.name)
@@ -55,9 +55,9 @@ RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
 
 class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
-    """Gives the new account and why its inbox could not be made, empty if it was; None if canceled.
+    """Returns the new account and why its inbox was not created, empty if it was; None if canceled.
 
-    `taken` are known names.
+    `taken` holds the known names.
     """
 
     VERB = "Create"
@@ -87,7 +87,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
 
     @on(SafeInput.Changed)
     def check_name(self) -> None:
-        """Show what is wrong with the name, if anything."""
+        """Show the problem of the name, if any."""
         self.show_problem(self.find_problem() if self._typed_name else "")
 
     @on(Choices.Changed)
@@ -110,7 +110,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
         self._name_note.update(safe(f"! {problem}" if problem else RULE))
 
     def submit(self) -> None:
-        self.is_saving = True  # at once: another press may have come
+        self.is_saving = True  # immediately: a second press may be queued
         self._create(self._typed_name, self._plan_line.chosen)
 
     @store_work()
@@ -119,7 +119,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
 
 
 def make(store: Store, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo, str]:
-    """Create the account, and its inbox if possible: why not, or empty. Raises Conflict."""
+    """Create the account and its inbox, or return why it has no inbox as well. Raises Conflict."""
     account = accounts.create_account(store, name, plan=plan)
     try:
         (inboxes / account.name).mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
 
 
 def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
-    """Return what the plan means for the account, in a few words."""
+    """Return in a few words whether the account fits into the plan."""
     if plan.name == account.plan:
         return "current"
     if is_over(account, plan):
@@ -147,7 +147,7 @@ def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
 
 
 def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
-    """Return what the account loses with the plan; empty if nothing."""
+    """Return what the account would lose on the plan; empty if nothing."""
     found = []
     if is_over(account, plan):
         maximum = maximum_text(plan.max_resumes)
@@ -162,7 +162,7 @@ LABEL_CELLS = 14
 
 
 def read_details(store: Store, name: str) -> list[Paragraph]:
-    """Return a heading and a line for each fact of the account as it is now. Raises NotFound."""
+    """Return a heading and a line for each current fact about the account. Raises NotFound."""
     account = accounts.get_account(store, name, include_closed=True)
     return [
         Paragraph(safe(account.name, "bold")),
@@ -200,21 +200,21 @@ def _iter_facts(store: Store, account: AccountInfo) -> Iterator[Fact]:
 
 
 def read_accounts(store: Store) -> PageRead[AccountInfo]:
-    """Return every account, also those being deleted; `about` is all plans, and how many active
-    keys each account has, by its ID."""
+    """Return every account, also those being deleted. `about` holds all plans, and the number of
+    active keys by account ID."""
     about = plans.list_plans(store), accounts.count_active_keys(store)
     return PageRead(accounts.list_accounts(store, include_closed=True), about=about)
 
 
 def fullness(account: AccountInfo) -> float:
-    """Return 1 for full, negative if there is no limit; a plan of 0 is as full as what is held."""
+    """Return the used fraction of the limit; negative without one, at least 1 if the limit is 0."""
     if account.max_resumes is None:
         return -1.0
     return (account.resume_count + (account.max_resumes == 0)) / max(1, account.max_resumes)
 
 
 def usage_cell(account: AccountInfo) -> Content:
-    """Return how full the account is, or how much of it is left to delete."""
+    """Return how full the account is, or the progress of its import or deletion."""
     if account.is_arriving:
         return safe(f"being imported, {account.resume_count:,} so far", "$warning")
     if account.is_closed:
@@ -223,7 +223,7 @@ def usage_cell(account: AccountInfo) -> Content:
 
 
 class AccountPane(TextPane, RowPane[str]):
-    """The details of an account, by its name."""
+    """Shows the details of an account, found by name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -238,7 +238,7 @@ class AccountPane(TextPane, RowPane[str]):
 
 
 class AccountsScreen(SplitScreen[AccountInfo, str]):
-    """The accounts with their plans and usage, and in a wide terminal details of one."""
+    """The accounts with their plans and usage; in a wide terminal also the details of one."""
 
     MODE = "accounts"
     ROW = "account"
@@ -258,7 +258,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         self._plans: Sequence[PlanInfo] = ()
         self._active_keys: Mapping[str, int] = {}
         self._going: dict[str, tuple[int, int]] = {}
-        """The accounts that are being deleted here, by name: resumes deleted, of how many."""
+        """By name, the accounts being deleted here: the resumes deleted so far, and the total."""
 
     def columns(self) -> Sequence[ListColumn[AccountInfo]]:
         clock = self.session.store.clock
@@ -335,7 +335,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
                 self, f"Created {name} without its inbox {inboxes / name}: {problem}.", "warning"
             )
         else:
-            # In full it is often longer than the line.
+            # The full path is often longer than the line.
             inbox = f"{inboxes.name}/{name}"
             show_message(self, f"Created {name} (plan: {account.plan}). Inbox: {inbox}")
         self.action_reload(row=name)
@@ -365,7 +365,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         if plan.name == now.plan:
             show_message(self, f"{now.name} is already on plan {plan.name}.")
             return
-        if not self.is_active:  # the user went elsewhere
+        if not self.is_active:  # the user left the screen
             return
         if lost := losses(now, plan):
             dialog = ConfirmDialog(
@@ -382,14 +382,14 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
 
     @store_work()
     async def action_delete_account(self) -> None:
-        """Ask whether to delete the account, or to continue with one that is half deleted."""
+        """Delete the account after asking, or continue an interrupted deletion."""
         if (row := self.current_row("delete")) is None:
             return
         if row.name in self._going:
             show_message(self, f"{row.name} is being deleted.")
             return
         account, lost = await call(self.session.store, read_losses, row)
-        if not self.is_active:  # counting takes time, and the user went elsewhere
+        if not self.is_active:  # the user left the screen during the count
             return
         dialog = ConfirmDialog(
             f"Permanently delete account {account.name}?",
@@ -405,7 +405,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         self.show_heading()
 
         def should_continue(gone: int) -> bool:
-            """Tell the screen, from a thread. After the program's end the rest stays, to continue."""
+            """Report progress, from a thread; return False once the program ends."""
             self.call_later(self._show_progress, name, gone)
             return not worker.is_cancelled
 
@@ -430,7 +430,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         self.action_reload()
 
     def _show_progress(self, name: str, gone: int) -> None:
-        """Say in the title how many resumes went; read the list again after the first slice."""
+        """Show the number of deleted resumes; refresh the list after the first slice."""
         if name in self._going:
             before, total = self._going[name]
             self._going[name] = gone, total
@@ -439,7 +439,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
                 self.list.refresh_rows()
 
     def _account(self, verb: str) -> AccountInfo | None:
-        """Return the account at the cursor; None if nothing can be done with it, and say why."""
+        """Return the account at the cursor; if it cannot be changed, show why and return None."""
         if (row := self.current_row(verb)) is None:
             return None
         if row.is_arriving:

@@ -1,4 +1,4 @@
-"""The bases of the screens: a list that refreshes, filters and sorts, a preview, a row on a page of its own."""
+"""Base classes of the screens: a list to refresh, filter and sort; a preview; a row's page."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -30,18 +30,18 @@ from tui.widgets.text_pane import Paragraph
 
 T = TypeVar("T")
 W = TypeVar("W")
-"""What a row is found by."""
+"""The type that identifies a row to its pane."""
 
 PAGE = "page"
-"""The group of the workers that read pages."""
+"""The worker group for reading pages."""
 
 PANE = "pane"
-"""The group of the workers that read a row for its pane."""
+"""The worker group for reading a pane's row."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRead(Generic[T]):
-    """A page for the list. `about` is what else the screen needs."""
+    """A page of the list. `about` holds whatever else the screen needs."""
 
     rows: Sequence[T]
     next_cursor: str | None = None
@@ -50,9 +50,9 @@ class PageRead(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a list is sorted by, as the title line says it if it does. `key` None: as it is read.
+    """A sort order. `label` is its name in the title line; `key` None keeps the order of reading.
 
-    `inserts` is whether new rows may come between others, or only at the end.
+    `inserts` is whether new rows may appear between others instead of only at the end.
     """
 
     label: str
@@ -66,7 +66,7 @@ PATH_MARK = " › "
 
 
 class ModeScreen(Screen[None]):
-    """A screen of a mode: a title that says where it is, what failed, the keys."""
+    """A screen of a mode: a title with its path, an error line, the key line."""
 
     MODE: ClassVar[str]
 
@@ -80,16 +80,16 @@ class ModeScreen(Screen[None]):
 
     @abstractmethod
     def close_top_layer(self) -> bool:
-        """Clear or leave what is uppermost here; return False if what led here is to be shown."""
+        """Close the topmost layer of the screen; return False if there is none to close."""
 
     @property
     @abstractmethod
     def path(self) -> tuple[str, ...]:
-        """Where this is: `Accounts`, `acme`, `Resumes`."""
+        """The titles that lead here, such as `Accounts`, `acme`, `Resumes`."""
 
     @property
     def path_here(self) -> tuple[str, ...]:
-        """Where the link was that led to this mode; empty if none did."""
+        """The path of the link that led to this mode; empty if none did."""
         return self.session.trail[-1].path if self.session.trail else ()
 
     def compose(self) -> ComposeResult:
@@ -99,27 +99,27 @@ class ModeScreen(Screen[None]):
         yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable what changes the store in a read-only session."""
-        changes = any(one.command for one in ACTIONS if one.method == action)
+        """Disable actions that change the store in a read-only session."""
+        changes = any(entry.command for entry in ACTIONS if entry.method == action)
         return not (self.session.read_only and changes)
 
     def show_failure(self, failure: Failure) -> None:
-        """Say why an action failed. `ErrorLine` is for what cannot be read."""
-        # When the store is back, what is shown is read again, but nobody acts again.
+        """Show why an action failed; failed reads go to `ErrorLine`."""
+        # When the store is back, the screen is read again, but the action is not repeated.
         show_message(
             self, failure.message if failure.is_passing else failure.content.plain, "error"
         )
 
     def titled(self, *more: Content) -> Content:
-        """Return the title: where this is, and what else there is to say."""
+        """Return the title: the path, then `more`."""
         return joined([safe(PATH_MARK.join(self.path)), *more], by=" · ")
 
     def follow_link(self, link: Target, *names: str) -> None:
-        """Show what the link leads to, over whatever was open there; `esc` comes back.
+        """Show the link's destination over whatever was open in that mode; `esc` returns.
 
-        `names` is what the reader follows it from.
+        `names` are the titles that the link was followed from.
         """
-        # A mode has one stack of screens: a path that returns to a mode continues from there.
+        # A mode has one stack of screens: a trail that returns to a mode continues from there.
         trail = self.session.trail
         modes = [*(step.mode for step in trail), self.MODE, link.mode]
         steps = [*trail, TrailStep(self.MODE, (*self.path, *names))]
@@ -134,36 +134,36 @@ class RowPane(Widget, Generic[W]):
     """Shows one row of a list."""
 
     def key_of(self, wanted: W) -> object:
-        """Return what tells the row from others, whatever else of it changes."""
+        """Return a key that identifies the row even if its content changes."""
         return wanted
 
     @abstractmethod
     def reading(self, wanted: W) -> Callable[[Store], Any]:
-        """Return what reads the row, in a thread, without using the pane."""
+        """Return a function that reads the row, in a thread, without the pane."""
 
     @abstractmethod
     def show_read(self, read: Any) -> None:
-        """Show the row that was read, from its start unless it was shown before."""
+        """Show the row that was read; scroll to its start unless it is shown already."""
 
     @abstractmethod
     def show_line(self, line: Paragraph) -> None:
-        """Show this line in place of a row."""
+        """Show the line in place of a row."""
 
     @abstractmethod
     def action_scroll_pages(self, pages: int) -> None:
-        """Scroll that many screens down."""
+        """Scroll down by this many screens."""
 
 
 class PaneScreen(ModeScreen, Generic[W]):
-    """A screen with a pane for a row."""
+    """A screen with a pane that shows a row."""
 
     pane: RowPane[W]
     _last_read: object = None
-    """The key of the row that is being read, or was last."""
+    """The key of the row that is being read, or was read last."""
 
     def read_row(self, wanted: W) -> None:
-        """Read the row and show it, unless another is wanted before it is there."""
-        # Asked again, the call that is under way would be for nothing.
+        """Read the row and show it, unless another row is requested first."""
+        # Asking again would discard the call in progress.
         key = self.pane.key_of(wanted)
         if key != self._last_read or not is_running(self, self._read_row):
             self._last_read = key
@@ -181,13 +181,13 @@ class PaneScreen(ModeScreen, Generic[W]):
 
     @abstractmethod
     def refresh_pane(self) -> None:
-        """Read again what the pane shows, or is to show, if there is a pane."""
+        """Read the pane's row again, if there is a pane."""
 
     def row_shown(self, read: Any) -> None:
-        """Take note that another row is shown, or the same one as it is now."""
+        """Handle that the pane shows another row, or the current state of the same row."""
 
     def unmark(self) -> None:
-        """Take all marks away, where there are any."""
+        """Remove all marks, if the screen has any."""
 
     @abstractmethod
     def row_failed(self, failure: Failure) -> None:
@@ -195,10 +195,10 @@ class PaneScreen(ModeScreen, Generic[W]):
 
 
 class RowScreen(PaneScreen[W], Generic[T, W]):
-    """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
+    """A page for one row of a list. `is_linked`: it was opened by a link, not from the list."""
 
     WAITED_FOR: ClassVar[Sequence[Callable[..., object]]] = ()
-    """The workers that leaving the page would cut short."""
+    """Workers that leaving the page would cancel."""
 
     def __init__(
         self, listed: "SplitScreen[T, W]", pane: RowPane[W], wanted: W, *, is_linked: bool
@@ -207,13 +207,13 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
         self.pane = pane
         self._listed = listed
         self.wanted = wanted
-        """What is to be seen: another row from the key that asks for it until it is read."""
+        """The row to show; while it is being read, the pane still shows the previous one."""
         self.is_linked = is_linked
 
     @property
     @abstractmethod
     def name_here(self) -> str:
-        """What the row is called."""
+        """The row's name in the title."""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -238,16 +238,16 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
         self.query_one(ErrorLine).show(failure)
 
     def action_reload(self) -> None:
-        """Read the row again, also if it is being read, and clear the error."""
+        """Read the row again, even if it is being read already, and clear the error."""
         self._last_read = None
         self.query_one(ErrorLine).clear()
         self.refresh_pane()
 
     def action_neighbour(self, rows: int) -> None:
-        """Show the row that many rows further down the list."""
+        """Show the row this many rows further down the list."""
         listed = self._listed.list
         if listed.is_replaced:
-            listed.refresh_rows()  # also one that could not be read
+            listed.refresh_rows()  # also retries a failed read
             show_message(self, "Loading the list…")
             return
         before = listed.cursor
@@ -267,17 +267,17 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
 
 
 class ListScreen(ModeScreen, Generic[T]):
-    """A screen that is a list of `T` in a titled panel. What is seen is read again now and then."""
+    """A screen with a list of `T` in a titled panel, whose visible rows are refreshed."""
 
     DEFAULT_CSS = """
     ListScreen { layers: default above; }
     """
     ROW: ClassVar[str]
-    """What a row is called."""
+    """The word for a row."""
 
     ORDERS: ClassVar[Sequence[Order]] = (Order(""),)
     OF_ALL: ClassVar[str] = ""
-    """What stands for the account while the list is that of all; empty: lists of no account."""
+    """The title for the list of all accounts; empty: the list does not belong to accounts."""
 
     REFRESH_S: ClassVar[float] = 2.0
     AUTO_FOCUS = "PagedList"
@@ -285,7 +285,7 @@ class ListScreen(ModeScreen, Generic[T]):
     def __init__(self, session: UiSession) -> None:
         super().__init__(session)
         self.account = session.accounts.get(self.MODE)
-        """Whose list is shown; None: that of all."""
+        """The account whose list is shown; None for all accounts."""
 
         self.order = self.ORDERS[0]
         self.filter = FilterLine()
@@ -300,40 +300,40 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @abstractmethod
     def row_key(self, row: T) -> str:
-        """Return the unique key of a row; its position if cursors are positions."""
+        """Return the unique key of a row; if cursors are positions, its position."""
 
     @abstractmethod
     def reading(self, cursor: str) -> Callable[[Store], PageRead[T]]:
-        """Return what reads the page after the cursor, in a thread, without using the screen."""
+        """Return a function that reads the page after the cursor in a thread, without the screen."""
 
     @abstractmethod
     def open_row(self, row: T) -> None:
-        """Show what the row is about, after enter or a click."""
+        """Open the row, after enter or a click."""
 
     @on(PagedList.Chosen)
     def _open_chosen(self, chosen: PagedList.Chosen) -> None:
         self.open_row(chosen.row)
 
     def words(self, row: T) -> str:
-        """Return what the row is filtered by, in a thread; empty where what reads the list does that."""
+        """Return the text to filter by, in a thread; empty if `reading` applies the filter."""
         return ""
 
     def heading(self) -> Iterable[Content]:
-        """Yield what the title says besides where this is: how many rows, and in which order."""
+        """Yield the title's parts after the path: the number of rows and the order."""
         yield safe(counted(self.list.pages.count, self.ROW))
         if self.order.label:
             yield safe(self.order.label)
 
     def hidden(self) -> Iterable[str]:
-        """Yield the keys that the key line leaves out for the row at the cursor, by Textual's action."""
+        """Yield the actions (Textual's names) that the key line omits for the row at the cursor."""
         return ()
 
     def page_arrived(self, read: PageRead[T]) -> Sequence[Content]:
-        """Take note of `about` before the page enters the list; return what an empty list says."""
+        """Handle `about` before the page enters the list; return the text of an empty list."""
         return ()
 
     def chosen_rows(self, verb: str, *, one: bool = False) -> Sequence[T]:
-        """Return the marked rows, or `one`, at the cursor; none, and say so, if there is none."""
+        """Return the marked rows, or with `one` the row at the cursor; if there is none, say so."""
         if not self.list.is_ready():
             return []
         current = [] if self.list.current is None else [self.list.current]
@@ -343,11 +343,11 @@ class ListScreen(ModeScreen, Generic[T]):
         return marked or current
 
     def current_row(self, verb: str) -> T | None:
-        """Return the row at the cursor; None, and say so, if there is none."""
+        """Return the row at the cursor; if there is none, say so and return None."""
         return next(iter(self.chosen_rows(verb, one=True)), None)
 
     def extent(self, none: str) -> str:
-        """Return how much of the list there is: `5 of 21`, or `none`, or that more is coming."""
+        """Return the number of rows: `5 of 21`, `none` if empty, or that more are being read."""
         pages = self.list.pages
         if not pages.is_complete:
             return f"{pages.count:,} loaded · more…"
@@ -368,7 +368,7 @@ class ListScreen(ModeScreen, Generic[T]):
         self.watch(self.filter, "text", self.show_found, init=False)
         self.set_interval(self.session.refresh_s or self.REFRESH_S, self.refresh_rows)
 
-    # Where this is, and how to get elsewhere.
+    # Navigation.
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -377,9 +377,9 @@ class ListScreen(ModeScreen, Generic[T]):
         return path if self.account is None or self.account in path else (*path, self.account)
 
     def on_screen_resume(self) -> None:
-        """Show what a link led to, or the account that was chosen elsewhere or is left."""
+        """Follow a pending link, or show the account that is current by now."""
         if not self.children:
-            return  # the app was ended before anything of the screen was there
+            return  # the app ended before the screen was composed
         link, self.session.link = self.session.link, None
         if link is not None:
             self.arrive(link)
@@ -389,24 +389,24 @@ class ListScreen(ModeScreen, Generic[T]):
         self.refresh_rows()
 
     def arrive(self, link: Target) -> None:
-        """Show the list that the link leads to, at the row that it names."""
+        """Show the link's list at the link's row."""
         if link.account != self.account or self.filter.text:
             self.show_account(link.account)
         if link.row:
             self.list.select(link.row)
 
     def show_account(self, name: str | None) -> None:
-        """Show the list of this account; None: that of all, or of the first."""
+        """Show the list of this account; None: of all accounts, or of the first."""
         self.account = self.session.accounts[self.MODE] = name
         self.filter.close()
         self.restart()
 
     @work
     async def action_choose_account(self) -> None:
-        """Ask whose list to show, by name; or also that of all."""
+        """Ask which account's list to show, or the list of all accounts."""
 
         def read(store: Store) -> Sequence[tuple[str, int]]:
-            known = [(one.name, one.resume_count) for one in accounts.list_accounts(store)]
+            known = [(info.name, info.resume_count) for info in accounts.list_accounts(store)]
             everything = "", sum(resumes for _, resumes in known)
             return [everything, *known] if self.OF_ALL else known
 
@@ -434,18 +434,18 @@ class ListScreen(ModeScreen, Generic[T]):
             return False
         return True
 
-    # What is shown of the list, and in which order.
+    # Filter, order and marks.
 
     @property
     def is_newest_first(self) -> bool:
-        """Whether the list is in this order, which what reads it has to bring about."""
+        """Whether the newest rows come first; `reading` must return them in that order."""
         return self.order is NEWEST_FIRST
 
     def action_filter(self) -> None:
         self.filter.open()
 
     def show_found(self) -> None:
-        """Show the rows that match, or all; without a filter the cursor stays on its row."""
+        """Show the rows that match the filter. Without a filter the cursor stays on its row."""
         current = self.list.current
         stays = "" if self.filter.text or current is None else self.row_key(current)
         self.list.terms = parse_terms(self.filter.text)
@@ -460,18 +460,18 @@ class ListScreen(ModeScreen, Generic[T]):
         self.list.toggle_mark()
 
     def refresh_rows(self) -> None:
-        """Read what is visible again, unless a dialog is open or the store is unavailable."""
+        """Read the visible rows again, unless a dialog is open or the store is unavailable."""
         if self.is_active and self.query_one(ErrorLine).failure is None:
             self.list.refresh_rows()
 
     @on(PagedList.PageWanted)
     @work(group=PAGE, exclusive=True)
     async def read_page(self, wanted: PagedList.PageWanted) -> None:
-        """Read the page, unless another is wanted before it is there."""
+        """Read the page, unless another page is requested first."""
         reading, terms, order = self.reading(wanted.cursor), self.list.terms, self.order
 
         def read_narrowed(store: Store) -> PageRead[T]:
-            """Read the page; of a list that is read whole its rows with the terms, in that order."""
+            """Read the page; filter and sort it here if the list is read as a whole."""
             read = reading(store)
             rows = read.rows
             if terms:
@@ -499,7 +499,7 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
-        """Update the title of the list, and which keys the footer offers."""
+        """Update the title of the list and the keys in the footer."""
         text, marked = self.filter.text, len(self.list.marked)
         path = [*self.path, *([self.OF_ALL] if self.OF_ALL and not self.account else [])]
         parts = [
@@ -518,7 +518,7 @@ class ListScreen(ModeScreen, Generic[T]):
         self.list.refresh_rows()
 
     def action_reload(self, *, row: str = "") -> None:
-        """Read the list again, clear the error, and go to the row of this key, if one is given."""
+        """Read the list again, clear the error, and go to the row of this key if given."""
         self.workers.cancel_group(self, PAGE)
         self.query_one(ErrorLine).clear()
         self.list.reload()
@@ -526,9 +526,9 @@ class ListScreen(ModeScreen, Generic[T]):
             self.list.select(row)
 
     def restart(self, *, keeps_rows: bool = False, row: str = "") -> None:
-        """Read another list, and begin at its start or at the row of this key.
+        """Read another list, from its start or from the row of this key.
 
-        `keeps_rows`: it has some of the same rows.
+        `keeps_rows`: the lists have rows in common.
         """
         self.workers.cancel_group(self, PAGE)
         self.query_one(ErrorLine).clear()
@@ -536,11 +536,11 @@ class ListScreen(ModeScreen, Generic[T]):
 
 
 REST_S = 0.08
-"""How long the cursor rests on a row before the preview is read."""
+"""How long the cursor must rest on a row before its preview is read."""
 
 
 class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
-    """A list, and a pane that follows its cursor."""
+    """A list and a pane that follows its cursor."""
 
     DEFAULT_CSS = """
     SplitScreen #split > PagedList { width: 2fr; }
@@ -556,7 +556,7 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
 
     @abstractmethod
     def wanted_of(self, row: T) -> W:
-        """Return what the pane finds the row by."""
+        """Return what identifies the row to the pane."""
 
     def body(self) -> Iterable[Widget]:
         self.pane.add_class("pane")
@@ -564,7 +564,7 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
 
     @property
     def is_split(self) -> bool:
-        """Whether there is a preview next to the list."""
+        """Whether the preview is shown next to the list."""
         return self.size.width >= ROOM_CELLS and not self.has_class("-list-only")
 
     @on(PagedList.Changed)
@@ -591,11 +591,11 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
             self.read_row(self.wanted_of(row))
 
     def action_reload(self, *, row: str = "") -> None:
-        self._last_read = None  # what is being read may be from before a change
+        self._last_read = None  # a read in progress may predate the change
         super().action_reload(row=row)
 
     def row_failed(self, failure: Failure) -> None:
-        # While the store is away the list says so, and what was read stays.
+        # If the store is unavailable, the list says so, and the preview stays.
         if not failure.is_passing:
             self.pane.show_line(Paragraph(failure.content))
 

@@ -1,4 +1,4 @@
-"""The base of all dialogs, and those that several screens use: confirm, facts, choose."""
+"""The base of all dialogs, and the dialogs that screens share: confirm, facts, choose."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
@@ -25,35 +25,35 @@ T = TypeVar("T")
 
 
 class Dialog(ModalScreen[T | None], Generic[T]):
-    """A box with a title, fields and buttons. Give a result, or None when it was canceled.
+    """A box with a title, fields and buttons. Its result is None when it is canceled.
 
     A dialog sets VERB, passes its fields to `__init__`, and defines `find_problem` and `submit`, which
-    ends with `self.dismiss(result)`. One that saves first sets `is_saving` in `submit` and starts a
-    method under `@store_work()`, which dismisses; `show_failure` shows why it could not.
+    ends with `self.dismiss(result)`. A dialog that saves sets `is_saving` in `submit` and starts a
+    method under `@store_work()`, which dismisses it; `show_failure` shows why saving failed.
 
     A screen opens it with `await self.app.push_screen_wait(dialog)` in an action under
-    `@store_work()`. After any other `await`, the screen looks at `self.is_active` before it opens one:
-    the user may have left it.
+    `@store_work()`. After any other `await`, the screen checks `self.is_active` first: the user may
+    have left it.
     """
 
     BINDINGS = bindings(Place.DIALOG)
     VERB: ClassVar[str] = ""
-    """What the button says that submits; empty: the dialog has no buttons."""
+    """The label of the submit button; empty: the dialog has no buttons."""
 
     LABELS: ClassVar[Mapping[str, str]] = {}
-    """What keys are called here, by Textual's action."""
+    """Labels of keys in this dialog, by Textual's action."""
 
     AUTO_FOCUS = "SafeInput, PagedList, TextPane, Button"
-    """The first of these in the dialog has the focus."""
+    """The first of these in the dialog gets the focus."""
 
     enter_submits = True
-    """Whether enter in a line submits; a form for something new goes to its button instead."""
+    """Whether enter in a line submits; in a form that creates, it moves to the button instead."""
 
     is_saving = False
-    """Whether what was typed is being saved, which is waited for."""
+    """Whether the input is being saved; until that ends the dialog stays open."""
 
     main_line: SafeInput | None = None
-    """What has the focus when it cannot be submitted."""
+    """The line that gets the focus when its input cannot be submitted."""
 
     def __init__(self, title: str, *fields: Widget) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         self._fields = fields
 
     def buttons(self) -> Iterable[Widget]:
-        """Yield the buttons; `submit` and `cancel` are the ids that the dialog listens to."""
+        """Yield the buttons; the dialog handles those with the IDs `submit` and `cancel`."""
         if self.VERB:
             yield TextButton(safe(self.VERB), id="submit", variant="primary", is_default=True)
             yield TextButton(safe("Cancel"), id="cancel")
@@ -77,16 +77,16 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         yield line
 
     def find_problem(self) -> str:
-        """Return why what was typed cannot be submitted; empty if it can."""
+        """Return why the input cannot be submitted; empty if it can."""
         return ""
 
     def show_problem(self, problem: str) -> None:
-        """Show what is wrong with what was typed; empty: nothing."""
+        """Show the problem of the input; empty for none."""
         if problem:
             show_message(self, problem, "warning")
 
     def is_ready(self) -> bool:
-        """Return whether what was typed can be submitted; if not, say why, and focus it."""
+        """Return whether the input can be submitted; if not, show why and focus it."""
         problem = self.find_problem()
         self.show_problem(problem)
         if problem and self.main_line is not None:
@@ -94,26 +94,26 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         return not problem
 
     def submit(self) -> object:
-        """End with what was typed."""
+        """Dismiss the dialog with the input, or begin to save it."""
 
     def show_failure(self, failure: Failure) -> None:
-        """Show why nothing was saved; the dialog stays open."""
+        """Show why saving failed; the dialog stays open."""
         self.is_saving = False
         self.show_problem(f"{failure.message}. Your input was kept. Press enter to retry.")
 
     @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
-        """End without a result, unless something is being saved."""
+        """Dismiss the dialog without a result, unless it is saving."""
         if self.is_saving:
             show_message(self, "Saving…")
         else:
             self.dismiss(None)
 
-    # Textual calls a decorated method of each class, not the one that overrides it.
+    # Textual calls the decorated method of every class, overridden or not.
 
     @on(SafeInput.Submitted)
     def _go_on(self) -> None:
-        """Submit, or go from a line to the button: a stray line creates nothing."""
+        """Submit, or move from a line to the button, so that a stray enter creates nothing."""
         if self.enter_submits:
             self._submit()
         elif self.is_ready():
@@ -126,7 +126,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
 
 class Chooser(Dialog[T]):
-    """Gives the chosen row, None when nothing was chosen. `preset` is the key of the first one."""
+    """Returns the chosen row; None if canceled. `preset` is the key of the row at the cursor."""
 
     BINDINGS = bindings(Place.CHOOSER)
     LABELS = {"choose": "Choose"}
@@ -155,7 +155,7 @@ class Chooser(Dialog[T]):
         self._list.fill(0, rows, None)
         if self._preset is not None:
             self._list.select(self._preset)
-            self._preset = None  # read again, the cursor stays
+            self._preset = None  # a reload keeps the cursor
 
     @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
@@ -171,19 +171,19 @@ class Chooser(Dialog[T]):
 
 
 Fact = tuple[str, str]
-"""What it is called, and what it is."""
+"""A label and its value."""
 
 LABEL_CELLS = 11
 
 
 def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
-    """Yield each fact as a line of a dialog, labels and values each in a column of their own."""
+    """Yield a dialog line for each fact, with labels and values in two columns."""
     for label, value in facts:
         yield Note(joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)]))
 
 
 class FactsDialog(Dialog[None]):
-    """Shows facts, and under them a remark, until it is closed."""
+    """Shows facts, with a remark below, until it is closed."""
 
     LABELS = {"cancel": "Close"}
 
@@ -195,9 +195,9 @@ class FactsDialog(Dialog[None]):
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Gives True to do it. Cancel has the focus, or the line to type in, where one is asked.
+    """Returns True if confirmed. Cancel has the focus, or the line to type in, if there is one.
 
-    With `typed` the answer is yes only when just that was typed.
+    With `typed` the user must type exactly that text to confirm.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class TextDialog(Dialog[None]):
 
 
 def no_accounts(session: UiSession) -> Sequence[Content]:
-    """Return that there are none, the command that creates one, and the key unless read-only."""
+    """Return the lines of an empty list: no accounts, and how to create one unless read-only."""
     there_are_none = safe("No accounts yet.")
     command = f"`{session.program} accounts create NAME`"
     if session.read_only:
@@ -255,7 +255,7 @@ def no_accounts(session: UiSession) -> Sequence[Content]:
 async def copy_one(
     screen: Screen[None], store: Store, facts: Iterable[Fact], *, instead: str = ""
 ) -> None:
-    """Ask which to copy, of those that there are; `instead` is what to do if it is too long."""
+    """Ask which fact to copy, skipping empty ones; `instead` says what to do if it is too long."""
     found = [fact for fact in facts if fact[1]]
     chooser = Chooser(
         store,

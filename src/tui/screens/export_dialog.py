@@ -1,4 +1,4 @@
-"""The export dialog, and the export itself, in a thread."""
+"""The export dialog, and the export in a thread."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
@@ -24,7 +24,7 @@ from tui.widgets.forms import Choices, LabelledField, SafeInput
 FOLDER: Final = "exported-resumes"
 MAX_PATH_CHARS = 4_000
 SEARCH_TIMEOUT_S = 30.0
-"""How long to search resumes that are not in the index yet."""
+"""How long to search resumes that are not indexed yet."""
 
 
 PDF: Final = "PDF"
@@ -33,13 +33,13 @@ KINDS: Final = {
     "JSON, as imported": ExportFormat.ANALYZER,
     "JSON Resume": ExportFormat.JSON_RESUME,
 }
-"""What the dialog calls the formats."""
+"""The formats by their names in the dialog."""
 
 
 class ExportDialog(Dialog[Callable[[Store], str]]):
-    """Gives what exports and says how that went, None if it was canceled.
+    """Returns a function that exports and returns a summary; None if canceled.
 
-    `chosen` is what the resumes are called, `listed` all that fit `text`, if that is offered.
+    `chosen` names the given resumes; `listed`, if offered, names all that match `text`.
     """
 
     VERB = "Export"
@@ -94,10 +94,10 @@ def export_chosen(
     folder: str,
     settings: Settings,
 ) -> str:
-    """Export the resumes, or without IDs all that fit `text`, to files, in a worker's thread.
+    """Export the resumes, or without IDs all that match `text`, to files, in a worker's thread.
 
-    Return how many, which failed, and what was left out. Raises as `export_resumes`, and
-    InvalidArgument for the folder of a user who does not exist.
+    Return a summary: how many, which failed, what was left out. Raises as `export_resumes`, and
+    InvalidArgument if the folder is that of an unknown user.
     """
     try:
         target = Path(folder).expanduser()
@@ -140,7 +140,7 @@ def export_chosen(
 def _iter_resumes(
     store: Store, account_id: str, resume_ids: Sequence[str] | Iterator[str]
 ) -> Iterator[StoredResume]:
-    """Yield the resumes until the worker is canceled, except those deleted since they were listed.
+    """Yield the resumes until the worker is canceled; skip those deleted since they were listed.
 
     Raises NotFound if only one was chosen.
     """

@@ -1,4 +1,4 @@
-"""The source of a file: line numbers, and the position of the error marked."""
+"""The source of a file, with line numbers and the position of the error."""
 
 import json
 import re
@@ -27,15 +27,15 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is known of where it is. `place` is the resume's position in a bundle, as in reports."""
+    """The known position of an error. In a bundle, `position` is that of its resume: `line 2`."""
 
     path: str | None = None
     byte_offset: int | None = None
-    place: str = ""
+    position: str = ""
 
 
 def fault_of(file: FileRow) -> Fault:
-    """Return where the ledger says the fault is; for a bundle, its first problem."""
+    """Return the ledger's position of the error; for a bundle, that of its first problem."""
     if file.items is not None and file.items.problems:
         first = file.items.problems[0]
         return Fault(first.path, first.byte_offset, first.place)
@@ -43,18 +43,18 @@ def fault_of(file: FileRow) -> Fault:
 
 
 def decoded(source: bytes) -> str:
-    r"""Return the bytes as text, those that are not UTF-8 as `\xff`."""
+    r"""Return the bytes as text, with bytes that are not UTF-8 as `\xff`."""
     return source.decode("utf-8", "backslashreplace")
 
 
 def find_fault(source: bytes, fault: Fault) -> int | None:
-    """Return the number of the character in `decoded(source)`; None if it is unknown.
+    """Return the index of the error in `decoded(source)`; None if it is unknown.
 
-    Where the path leads to nothing, since a field is missing, it is what should hold it.
+    If the path leads to a missing field, return the index of the value that should hold it.
     """
-    line, item = _LINE.fullmatch(fault.place), _ITEM.fullmatch(fault.place)
-    if fault.place and not line and not item:
-        return None  # in an archive, whose source is not text
+    line, item = _LINE.fullmatch(fault.position), _ITEM.fullmatch(fault.position)
+    if fault.position and not line and not item:
+        return None  # in an archive, which is not text
     start = 0
     if line:
         *before, rest = source.split(b"\n", int(line[1]) - 1)
@@ -62,7 +62,7 @@ def find_fault(source: bytes, fault: Fault) -> int | None:
             return None
         start = len(source) - len(rest)
     if fault.byte_offset is not None and item is None:
-        # Offsets count from the resume's own first byte.
+        # Offsets are relative to the resume's first byte.
         begin = start + len(source[start:]) - len(source[start:].lstrip()) if start else 0
         at = begin + fault.byte_offset
         return len(decoded(source[:at])) if at <= len(source) else None
@@ -75,7 +75,7 @@ def find_fault(source: bytes, fault: Fault) -> int | None:
 
 
 def _find_value(text: str, start: int, path: str) -> int | None:
-    """Return where the member at the path begins, or the last one on the way there."""
+    """Return the index of the member at `path`, or of the nearest existing parent."""
     found: int | None = None
     at, prefix = _skip(text, start), ""
     try:
@@ -87,12 +87,12 @@ def _find_value(text: str, start: int, path: str) -> int | None:
             else:
                 return found
     except (JSONDecodeError, IndexError, RecursionError):
-        return found  # the text ends here, or is not JSON from here on
+        return found  # the rest is missing or not JSON
     return found
 
 
 def _iter_members(text: str, at: int, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the members of the value there: path, where it begins, and where its value does."""
+    """Yield each member of the value at `at`: its path, its index, and the index of its value."""
     if text[at] not in "{[":
         return
     is_object, number = text[at] == "{", 0
@@ -121,9 +121,9 @@ TAB = "  "
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The character at fault: its line and column as people count them, from 1.
+    """The position of the error: line and column, both from 1.
 
-    `at` is its number in the line as it is shown, where escapes take more room.
+    `at` is its index in the displayed line, which is longer where characters are escaped.
     """
 
     line: int
@@ -133,9 +133,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Lines in which nothing is acted upon. `mark` None: the position of the error is unknown.
+    """Lines without control characters. `mark` None: the position of the error is unknown.
 
-    `is_whole` is whether the ledger has all of the file.
+    `is_whole` is whether the ledger holds the whole file.
     """
 
     lines: Sequence[str]
@@ -144,14 +144,14 @@ class SourceText:
 
 
 def lay_out(source: bytes, fault: Fault) -> SourceText:
-    """Return the bytes as lines; what is not UTF-8 or not drawable is escaped."""
+    """Return the bytes as lines, escaping what is not UTF-8 or not printable."""
     text = decoded(source)
     lines = text.split("\n")
     at, mark = find_fault(source, fault), None
     if at is not None:
         line = text.count("\n", 0, at)
         before = text[text.rfind("\n", 0, at) + 1 : at]
-        # A fault at the end of a line, or of the text, is after its last character.
+        # An error at the end of a line or of the text is marked after its last character.
         shown_at = min(len(_shown(before)), len(_shown(lines[line])))
         mark = Mark(line + 1, len(before) + 1, shown_at)
     return SourceText(tuple(map(_shown, lines)), mark, len(source) < SOURCE_BYTES)
@@ -162,17 +162,17 @@ def _shown(line: str) -> str:
 
 
 ABOVE_LINES: Final = 3
-"""Lines that are seen above the fault."""
+"""Lines to show above the error."""
 
 NARROWEST: Final = 8
 
 Piece = tuple[int, str, int | None]
-"""Part of a line on a line of the screen: the number of its line, 0 for what continues one; the
-text; and where in it the fault is."""
+"""What one screen line shows: the source line's number, 0 for a continuation; the text; and the
+index of the error in it, if any."""
 
 
 class SourceLines(TextPane):
-    """A source, its lines cut to the width, scrolled to the fault."""
+    """Shows a source, wrapped to the width and scrolled to the error."""
 
     DEFAULT_CSS = """
     SourceLines { width: 1fr; }
@@ -183,10 +183,10 @@ class SourceLines(TextPane):
         self._source = SourceText((), None, is_whole=True)
         self._drawn: list[Piece | Content] = []
         self._fault_at: int | None = None
-        """The line of the screen with the fault on it."""
+        """The number of the screen line with the error."""
 
     def show_source(self, source: SourceText | None) -> None:
-        """Show this source at its fault; hide the pane if there is none."""
+        """Show the source at its error; hide the pane if there is no source."""
         self.display = source is not None
         if source is None:
             return
@@ -211,7 +211,7 @@ class SourceLines(TextPane):
 
     @property
     def _usable_width(self) -> int:
-        # As wide as there is room: a source is looked at, not read.
+        # No maximum width: a source is scanned rather than read.
         return max(NARROWEST, self.scrollable_content_region.width - SCROLLBAR_GAP_CELLS)
 
     def _wrap(self) -> None:
@@ -248,7 +248,7 @@ class SourceLines(TextPane):
         )
 
     def _pointer(self, piece: Piece) -> Content:
-        """Return the line under the fault, which points at it."""
+        """Return the line below the error, which points at it."""
         _, text, at = piece
         blank = " " * (self._gutter_cells + cell_len(text[:at]))
         mark = self._source.mark
@@ -259,7 +259,7 @@ class SourceLines(TextPane):
 
 
 def iter_pieces(source: SourceText, room_cells: int) -> Iterator[Piece]:
-    """Yield the lines of the source, those that are too long in pieces."""
+    """Yield the lines of the source, split where they are too long."""
     for number, line in enumerate(source.lines, 1):
         mark = source.mark
         at = mark.at if mark is not None and mark.line == number else None

@@ -1,4 +1,4 @@
-"""Imported files: the rows of their list, failed ones first, and one file with all that is known of it."""
+"""Imported files: the rows of their list, failed ones first, and the details of one file."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,8 +30,8 @@ from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
 PAGE_SIZE: Final = 100
-MAX_LOOKS: Final = 5
-"""How many times 1,000 files are looked through for a page of those with the terms."""
+MAX_SEARCHES: Final = 5
+"""How many times 1,000 files are searched for a page of matches."""
 
 SIGNS: Final = {
     FileOutcome.FAILED: ("✗", "$text-error"),
@@ -39,24 +39,24 @@ SIGNS: Final = {
     FileOutcome.DUPLICATE: ("=", "$text-muted"),
     FileOutcome.DONE: ("✓", "$text-success"),
 }
-"""The sign and color of each outcome, shown next to its name."""
+"""The sign and style of each outcome, shown next to its name."""
 
 HAS_WARNINGS: Final = ("!", "$text-warning")
-"""Instead of these for a file that is done with warnings."""
+"""The sign and style of a file that is done with warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRow:
-    """A file, and what is asked for it; None for nothing."""
+    """A file and the pending request for it; None for none."""
 
     file: FileRow
     request: RequestedFile | None = None
 
 
 def position(row: ImportRow, *, is_newest_first: bool) -> str:
-    """Return the position of the row: texts that rise along the list, while its IDs fall.
+    """Return the row's position, a text that increases along the list, even while its IDs decrease.
 
-    After a dot is whose file it is: an account that was imported has the IDs of another.
+    It ends in a dot and the account's ID: an imported account may have the file IDs of another.
     """
     file = row.file
     outcome = 0 if is_newest_first else ORDER.index(file.outcome)
@@ -72,17 +72,17 @@ def read_page(
     terms: Sequence[str],
     cursor: str,
 ) -> PageRead[ImportRow]:
-    """Return the page after the cursor, a position; of an account or all, an outcome or any.
+    """Return the page after the cursor, which is a position. None for account or outcome: all.
 
-    With terms it is the rows that hold them, as far as a limited number of files is looked through:
-    perhaps none, and there may be more.
+    With terms, return the matches among a limited number of files: perhaps none, although more
+    follow.
     """
     account_id = find_account_id(store, account)
     limit = MAX_FILES if terms else PAGE_SIZE
     found: list[ImportRow] = []
     following: str | None = cursor
-    for _ in range(MAX_LOOKS):
-        # A page ends after the files of all accounts that have its last ID.
+    for _ in range(MAX_SEARCHES):
+        # A page includes the files of all accounts with its last ID.
         before = following and flipped(following[1:].partition(".")[0])
         if is_newest_first:
             files = import_history.list_files(
@@ -109,12 +109,12 @@ def read_page(
 
 
 def find_account_id(store: Store, name: str | None) -> str | None:
-    """Return the ID of the account; None for None, which is all. Raises NotFound."""
+    """Return the ID of the account; None for None, which means all. Raises NotFound."""
     return None if name is None else accounts.get_account(store, name).id
 
 
 def _words(file: FileRow) -> str:
-    """Return what the file is filtered by."""
+    """Return the text to filter the file by."""
     reason = "" if file.reason is None else f"{file.reason} {plain_words(file.reason)}"
     warnings = "warnings" if file.warnings else ""
     return folded(f"{file.name} {file.account} {reason} {warnings}")
@@ -132,7 +132,7 @@ def _with_requests(store: Store, files: Iterable[FileRow]) -> list[ImportRow]:
 
 
 def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Content:
-    """Return the outcome with its sign; for a queued file or one being imported, that instead."""
+    """Return the outcome with its sign, or that the file is queued or being imported."""
     if file.is_under_way:
         return safe("… importing", "$text-accent")
     sign, style = SIGNS[file.outcome]
@@ -144,7 +144,7 @@ def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Cont
 
 
 def reason_cell(row: ImportRow) -> Content:
-    """Return what is requested for the file, if anything, or why it is not done."""
+    """Return the pending request for the file, or else why it is not done."""
     if row.request is not None:
         return safe(f"{row.request.action} requested", "italic")
     if row.file.is_under_way:
@@ -155,27 +155,27 @@ def reason_cell(row: ImportRow) -> Content:
 
 
 def _warned(file: FileRow) -> str:
-    """Return how many warnings there are; empty for none."""
+    """Return the number of warnings in words; empty for none."""
     return counted(file.warnings, "warning") if file.warnings else ""
 
 
 def file_cell(row: ImportRow, account: str | None) -> Content:
-    """Return the file's name below its account, which is left out where it was chosen."""
+    """Return the account and the name of the file; only the name in the list of one account."""
     name = row.file.name.removeprefix(f"{row.file.account}/")
     above = "" if account else f"{row.file.account}/"
     return joined([safe(above, "dim"), text_cell(name, "bold")])
 
 
 MAX_ITEMS: Final = 50
-"""Resumes of a file that are listed."""
+"""Most resumes of a file to list."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file. `resumes` are the first of those that it became or that it repeats.
+    """The details of a file. `resumes` are the first that it created or duplicates.
 
-    `source` is None for a file of which none is kept; `is_watched` whether an importer is there
-    to take up what is asked, if something is.
+    `source` is None if none is kept; `is_watched` is whether an importer is running that will
+    handle `request`.
     """
 
     file: FileRow
@@ -184,20 +184,18 @@ class FileRead:
     resumes: Sequence[Item]
     source: SourceText | None
     issues: Sequence[Issue] = ()
-    """All that is wrong in it, of a file of one resume that was kept whole; the first included."""
+    """All issues of a single-resume file that was kept whole, including the first."""
 
     path: Path | None = None
-    """Where the file is now, if it was found."""
+    """The file's current path, if it was found."""
 
 
 def read_file(
     store: Store, *, account_id: str, claim_id: str, inbox: Path, before: FileRead | None = None
 ) -> FileRead:
-    """Return the file as it is now. What is in `before` and cannot have changed is not read again.
+    """Return the file's current state, reusing the parts of `before` that cannot have changed.
 
-    `inbox` is the home's, where the file may be as well.
-
-    Raises NotFound.
+    `inbox` is the inbox of the home, where the file may also be. Raises NotFound.
     """
     file = import_history.get_file(store, claim_id, account_id=account_id)
     request = import_requests.find_request(store, account_id, claim_id)
@@ -206,7 +204,7 @@ def read_file(
     if before is not None and before.file == file:
         path = before.path
         if path is None and file.outcome is FileOutcome.FAILED:
-            path = find_filed(file, inbox)  # it is moved only after its outcome is stored
+            path = find_filed(file, inbox)  # files are moved only after their outcome is stored
         return replace(before, request=request, is_watched=is_watched, resumes=items, path=path)
     source = import_history.find_source(store, file)
     return FileRead(
@@ -226,14 +224,14 @@ def _report_of(path: Path) -> Path:
 
 
 def folder_of(file: FileRow) -> str:
-    """Return the folder below its own that the file was put into."""
+    """Return the folder, relative to the watched one, that the file was moved into."""
     return outcome_folder(file.outcome, file.reason, file.account, file.claimed_at)
 
 
 def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
-    """Return all issues of a file that is not a valid resume; the ledger keeps only the first.
+    """Return all issues of an invalid resume; the ledger keeps only the first.
 
-    Empty when the source is incomplete, or no longer has the problems that the importer found.
+    Empty if the source is incomplete or no longer has the problem that the importer found.
     """
     if file.reason != Reason.INVALID_RESUME or len(source) != file.size_bytes:
         return ()
@@ -250,10 +248,10 @@ LABEL_CELLS: Final = 11
 
 
 def file_paragraphs(read: FileRead) -> list[Paragraph]:
-    """Return the result and what to do about it; then the file; then what was in it."""
+    """Return the outcome and what to do about it, then the file, then its content."""
     return [
         *_verdict(read),
-        *_asked(read),
+        *_request(read),
         Paragraph(safe("")),
         *_about(read.file, read.path),
         *_contents(read),
@@ -287,7 +285,7 @@ def _verdict(read: FileRead) -> Iterator[Paragraph]:
 
 
 def _with_keys(hint: str, claim_id: str) -> str:
-    """Return the hint with this screen's keys instead of commands."""
+    """Return the hint with the keys of this screen in place of commands."""
     for command, key in (
         (f"run `resumes imports retry {claim_id}`", "press t to retry"),
         (f"with `resumes imports retry {claim_id}`", "with t"),
@@ -297,7 +295,7 @@ def _with_keys(hint: str, claim_id: str) -> str:
     return hint
 
 
-def _asked(read: FileRead) -> Iterator[Paragraph]:
+def _request(read: FileRead) -> Iterator[Paragraph]:
     if (request := read.request) is None:
         return
     style, then = "$text-accent", "the importer will pick it up"
@@ -322,7 +320,7 @@ def _about(file: FileRow, path: Path | None) -> Iterator[Paragraph]:
 
 
 def filed_in(file: FileRow) -> str:
-    """Return where the file is below its folder, if it is still there."""
+    """Return where the file is within its watched folder, if it is still there."""
     if file.is_under_way:
         return "the inbox"
     is_held = file.outcome is FileOutcome.HELD
@@ -331,7 +329,7 @@ def filed_in(file: FileRow) -> str:
 
 
 def _contents(read: FileRead) -> Iterator[Paragraph]:
-    """Yield how many resumes were in it and what was wrong with some, if several; and their IDs."""
+    """Yield, for a bundle, the number of resumes and their problems; then the resumes' IDs."""
     if (items := read.file.items) is not None:
         counts = zip(ORDER, (items.failed, items.held, items.duplicate, items.done), strict=True)
         parts = [f"{count:,} {outcome}" for outcome, count in counts if count]
@@ -345,15 +343,15 @@ def _contents(read: FileRead) -> Iterator[Paragraph]:
         if len(items.problems) == MAX_PROBLEMS:
             text = f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more."
             yield Paragraph(safe(text, "dim"))
-    for number, one in enumerate(read.resumes):
-        note = {"deleted": " (deleted)", "duplicate": " (already stored)"}.get(outcome_of(one), "")
-        yield _fact("" if number else "Resume", f"{one.resume_id}{note}")
+    for number, item in enumerate(read.resumes):
+        note = {"deleted": " (deleted)", "duplicate": " (already stored)"}.get(outcome_of(item), "")
+        yield _fact("" if number else "Resume", f"{item.resume_id}{note}")
     if len(read.resumes) == MAX_ITEMS:
         yield _fact("", f"… first {MAX_ITEMS} only")
 
 
 def outcome_of(item: Item) -> str:
-    """Return the outcome of the item, or that its resume was deleted later."""
+    """Return the item's outcome, or `deleted` if its resume was deleted later."""
     return "deleted" if item.is_deleted else item.outcome
 
 
@@ -362,10 +360,10 @@ def _fact(label: str, value: str) -> Paragraph:
 
 
 def copyables(read: FileRead) -> Iterator[Fact]:
-    """Yield what can be copied of the file; its reason with the place in the document."""
+    """Yield the facts that can be copied; the reason with the path in the document."""
     file = read.file
-    is_told = file.path is None or file.path in (file.message or "")
-    parts = [file.reason, file.message, None if is_told else file.path]
+    is_included = file.path is None or file.path in (file.message or "")
+    parts = [file.reason, file.message, None if is_included else file.path]
     yield "path", "" if read.path is None else str(read.path)
     yield "reason", ": ".join(part for part in parts if part)
     yield "ID", file.claim_id
@@ -373,7 +371,7 @@ def copyables(read: FileRead) -> Iterator[Fact]:
 
 
 def why_not(file: FileRow, action: RequestKind) -> str | None:
-    """Return why the action does not fit the file; None if it does. Held files are not retried."""
+    """Return why the action does not apply to the file; None if it does."""
     if file.is_under_way:
         return "This file is being imported right now."
     if file.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE):
@@ -387,7 +385,7 @@ def why_not(file: FileRow, action: RequestKind) -> str | None:
 
 
 class FileView(Container, RowPane[FileRow]):
-    """A file's outcome, and below it its source at the error."""
+    """Shows a file's outcome, with its source at the error below."""
 
     DEFAULT_CSS = """
     FileView { width: 1fr; height: 1fr; layout: vertical; }
@@ -405,7 +403,7 @@ class FileView(Container, RowPane[FileRow]):
             part.add_class("panel")
             part.can_focus = can_focus_text
         self.read: FileRead | None = None
-        """What is shown; None when it is nothing, or a failure."""
+        """The file that is shown; None if there is none, or a failure is shown."""
 
     def key_of(self, wanted: FileRow) -> object:
         return wanted.account_id, wanted.claim_id
@@ -432,12 +430,12 @@ class FileView(Container, RowPane[FileRow]):
         self._source.show_source(None)
 
     def action_scroll_pages(self, pages: int) -> None:
-        """Scroll the source, or the text if there is no source, that many screens down."""
+        """Scroll the source, or the text if there is no source, down by this many screens."""
         shown = self._source if self._source.display else self.text
         shown.action_scroll_pages(pages)
 
     def focus_other(self) -> bool:
-        """Focus the other part; return False if there is none."""
+        """Focus the other pane; return False if there is none."""
         if self._source.display:
             (self._source if self.text.has_focus else self.text).focus()
         return self._source.display

@@ -1,4 +1,4 @@
-"""The health screen: metrics, findings, and what to do about each."""
+"""The health screen: metrics, findings, and the remedy of each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -32,16 +32,16 @@ SIGNS = {
     Severity.WARNING: ("!", "bold $text-warning"),
     Severity.OK: ("✓", "$text-success"),
 }
-"""A sign and its style by state, the worst first."""
+"""The sign and style of each severity, worst first."""
 
 
 def sign_of(finding: Finding) -> tuple[str, str]:
-    """Return the sign and its style: what does not run has no tick."""
+    """Return the sign and its style; a finding about a process that is not running has no tick."""
     return ("○", "$text-muted") if finding.is_idle else SIGNS[finding.severity]
 
 
 def remedy_line(finding: Finding) -> Content:
-    """Return what to do, or that there is nothing to do."""
+    """Return the remedy, or that nothing needs to be done."""
     if finding.remedy is None:
         return safe("Nothing to do.", "dim")
     _, style = SIGNS[finding.severity]
@@ -49,33 +49,33 @@ def remedy_line(finding: Finding) -> Content:
 
 
 def finding_line(finding: Finding) -> Content:
-    """Return the finding after its sign."""
+    """Return the sign and the finding."""
     sign, style = sign_of(finding)
     return joined([safe(f"{sign} {finding.subject}", style), safe(finding.text)], by="  ")
 
 
 def read_health(store: Store, *, session: UiSession) -> PageRead[Finding]:
-    """Return the findings, the worst first; `about` is the figures of the installation.
+    """Return the findings, worst first; `about` holds the metrics of the installation.
 
     Raises StoreError if the store is unavailable.
     """
     metrics = read_metrics(store, session.cache)
     installation = installation_of(store, session.settings, session.program)
     found = iter_findings(installation, session.cache)
-    # Sorting is stable: within a state the order in which one check builds on the other stays.
+    # A stable sort keeps related checks in their order.
     states = list(SIGNS)
     worst_first = sorted(found, key=lambda finding: states.index(finding.severity))
     return PageRead(worst_first, about=metrics)
 
 
 def read_glance(store: Store, *, session: UiSession) -> Glance:
-    """Return what the header says. Raises StoreError if the store is unavailable."""
+    """Return the content of the header. Raises StoreError if the store is unavailable."""
     health = read_health(store, session=session)
     metrics: InstallationMetrics = health.about
-    to_do = [one for one in health.rows if one.severity is not Severity.OK]
+    to_do = [finding for finding in health.rows if finding.severity is not Severity.OK]
     worst = to_do[0].severity if to_do else Severity.OK
     sign, style = SIGNS[worst]
-    state = counted(sum(one.severity is worst for one in to_do), worst) if to_do else "healthy"
+    state = counted(sum(row.severity is worst for row in to_do), worst) if to_do else "healthy"
     importer = (
         safe("● importer running", "$text-success")
         if metrics.live_importers
@@ -92,7 +92,7 @@ def read_glance(store: Store, *, session: UiSession) -> Glance:
 
 LABEL_CELLS = 10
 GAUGE_CELLS = 39
-"""Two next to each other fit into 80 cells."""
+"""Two side by side fit into 80 cells."""
 
 
 def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
@@ -116,7 +116,7 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
 
 
 def gauge_lines(gauges: InstallationMetrics, width_cells: int) -> list[Content]:
-    """Return the gauges in as few lines of even length as the width allows."""
+    """Return the gauges in as few rows as the width allows, evenly filled."""
     cells = []
     for label, value in gauge_texts(gauges):
         gauge = joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
@@ -127,7 +127,7 @@ def gauge_lines(gauges: InstallationMetrics, width_cells: int) -> list[Content]:
 
 
 class GaugeLines(Widget):
-    """Shows the figures last read, in the width that there is."""
+    """Shows the metrics last read, fitted to the width."""
 
     DEFAULT_CSS = """
     GaugeLines { height: auto; text-wrap: nowrap; }
@@ -146,7 +146,7 @@ class GaugeLines(Widget):
 
 
 def find_link(finding: Finding) -> Target | None:
-    """Return where what the finding is about can be seen and changed; None if nowhere here."""
+    """Return a link to the subject of the finding; None if no screen shows it."""
     match finding.subject:
         case "files" | "requests":
             is_outcome = finding.about in set(FileOutcome)
@@ -159,7 +159,7 @@ def find_link(finding: Finding) -> Target | None:
 
 
 class HealthScreen(ListScreen[Finding]):
-    """All findings, the worst first, under the figures of the installation."""
+    """All findings, worst first, below the metrics of the installation."""
 
     MODE = "health"
     REFRESH_S = 5.0
@@ -207,7 +207,7 @@ class HealthScreen(ListScreen[Finding]):
         return ()
 
     def heading(self) -> Iterable[Content]:
-        """Yield `✗ 1 error`, `! 2 warnings`, `✓ 10 ok`, without those that are zero."""
+        """Yield `✗ 1 error`, `! 2 warnings`, `✓ 10 ok`; omit zero counts."""
         rows = list(map(self.list.pages.peek, range(self.list.pages.count)))
         if not rows:
             yield safe("Checking…")
@@ -219,13 +219,13 @@ class HealthScreen(ListScreen[Finding]):
 
     @on(PagedList.Changed)
     def show_remedy(self) -> None:
-        """Show the remedy of the row at the cursor under the list."""
+        """Show the remedy of the row at the cursor below the list."""
         found = self.list.current
         lines = () if found is None else (finding_line(found), remedy_line(found))
         self._remedy.show(list(map(Paragraph, lines)))
 
     def open_row(self, row: Finding) -> None:
-        """Show what the finding is about, or else the finding in full."""
+        """Open the subject of the finding, or show the finding in full if there is no link."""
         if (link := find_link(row)) is None:
             title = f"{row.subject}: {'idle' if row.is_idle else row.severity}"
             lines = [Paragraph(finding_line(row)), Paragraph(safe("")), Paragraph(remedy_line(row))]
@@ -237,7 +237,7 @@ class HealthScreen(ListScreen[Finding]):
             self.follow_link(link)
 
     def action_reload(self, *, row: str = "") -> None:
-        """Check everything again, without cached results."""
+        """Repeat all checks without cached results."""
         self.session.cache.clear()
         super().action_reload(row=row)
 

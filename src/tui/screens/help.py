@@ -1,4 +1,4 @@
-"""The help: every key and what it does."""
+"""The help: all keys and what they do."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -15,11 +15,11 @@ from tui.widgets.text_pane import Paragraph
 
 KEYS_CELLS = 13
 COLUMN_CELLS: Final = 50
-"""Width of a column of the help, of which there are two where both fit."""
+"""Width of a column of the help, which has two where both fit."""
 
 
 class HelpScreen(TextDialog):
-    """Every key and what it does, where it does it; in two columns where there is room."""
+    """Shows all keys by where they work, in two columns if both fit."""
 
     def __init__(self, over: Screen[object], keymap: Mapping[str, str], *, read_only: bool) -> None:
         super().__init__("Keyboard shortcuts")
@@ -34,7 +34,7 @@ class HelpScreen(TextDialog):
 def help_group(
     place: Place, keymap: Mapping[str, str], *, read_only: bool = False
 ) -> list[Content]:
-    """Return the name of the place and a line for each key that works there, then a blank one."""
+    """Return the name of the place, a line for each key that works there, and a blank line."""
     lines = [safe(place, "bold underline")]
     for action in ACTIONS:
         if action.place is place and not (read_only and action.command):
@@ -46,7 +46,7 @@ def help_group(
 
 
 def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Paragraph]:
-    """Return the groups below each other; in two columns, the first half of them at the left."""
+    """Return the groups one below another; with two columns, the first half on the left."""
     total, left, right = sum(map(len, groups)), list[Content](), list[Content]()
     for group in groups:
         is_left = columns == 1 or len(left) + len(group) // 2 <= total // 2

@@ -1,4 +1,4 @@
-"""What is above the list of imports: the importers, how many files wait, the counts of files."""
+"""The overview above the imports: importers, files waiting, files by outcome."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,24 +22,25 @@ from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, stacked
 
 FEW: Final = 10
-"""Fewer files are through before anybody has read how many wait."""
+"""No progress is shown below this many files: they are imported before a count can be read."""
 
 BAR_CELLS: Final = 20
 MAX_IMPORTERS: Final = 3
-"""Importers that have a line of their own."""
+"""Importers with a line of their own."""
 
 WELL: Final = {ImporterState.OK: "$text-success", ImporterState.POLLING: "$text-success"}
 
 
 def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content]:
-    """Yield the state of each importer; `start` is the command to start one if none is live."""
-    live = [one for one in seen if one.is_live]
-    watched = {one.importer.root for one in live}
-    told = [*live, *(one for one in seen if not one.is_live and one.importer.root not in watched)]
-    for one in told[:MAX_IMPORTERS]:
-        importer = one.importer
-        if not one.is_live:
-            text = f"○ {importer.root}: importer has not responded for {span(one.age_s)}"
+    """Yield the state of each importer; if none is live, `start` is the command to start one."""
+    live = [status for status in seen if status.is_live]
+    watched = {status.importer.root for status in live}
+    silent = [status for status in seen if not status.is_live]
+    shown = [*live, *(status for status in silent if status.importer.root not in watched)]
+    for status in shown[:MAX_IMPORTERS]:
+        importer = status.importer
+        if not status.is_live:
+            text = f"○ {importer.root}: importer has not responded for {span(status.age_s)}"
             yield safe(text, "$text-warning")
             continue
         is_well = importer.state in WELL
@@ -47,28 +48,28 @@ def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content
         waits = counted(importer.waiting, "file") if importer.waiting else "no files"
         parts = [
             safe(f"{sign} watching {importer.root}", style),
-            safe(f"last seen {int(one.age_s)} s ago", "dim"),
+            safe(f"last seen {int(status.age_s)} s ago", "dim"),
             safe(f"{waits} waiting"),
         ]
         yield joined(parts, by=" · ")
         for finding in importer.findings[:1]:
             style = "dim" if is_well else "$text-warning"
             yield safe(f"  {importer.state}: {finding.sentence}", style)
-    if len(told) > MAX_IMPORTERS:
-        yield safe(f"and {counted(len(told) - MAX_IMPORTERS, 'more importer')}", "dim")
+    if len(shown) > MAX_IMPORTERS:
+        yield safe(f"and {counted(len(shown) - MAX_IMPORTERS, 'more importer')}", "dim")
     if not live:
         yield safe(f"○ Importer not running. Start it with `{start}`.", "bold $text-warning")
 
 
 TALLY_EVERY_S: Final = 2.0
-"""How often files are counted, as long as that is quick."""
+"""How often files are counted while counting is fast."""
 
 TALLY_TIMES: Final = 50
-"""Counting slows down as the ledger grows: at most 1/TALLY_TIMES of the time goes into it."""
+"""Counting slows as the ledger grows; it may take at most 1/TALLY_TIMES of the time."""
 
 
 class Overview(Static):
-    """Which importers are watching, how many files had which outcome, and the progress of those waiting."""
+    """Shows the running importers, the files by outcome, and the progress of waiting files."""
 
     DEFAULT_CSS = """
     Overview { height: auto; max-height: 9; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -82,7 +83,7 @@ class Overview(Static):
         self._session = session
         self._monotonic = monotonic
         self._most = 0
-        """The most files that waited since none did."""
+        """The most files that were waiting at once since none were."""
 
         self._watching: tuple[Sequence[SeenImporter], str] | None = None
         self._tallies: Sequence[FileCount] | None = None
@@ -90,15 +91,15 @@ class Overview(Static):
         self._is_outdated = False
 
     def restart(self, account: str | None) -> None:
-        """Count the files of another account."""
+        """Start over with the files of another account."""
         self.workers.cancel_node(self)
         self._tallies = None
         self.read(account, recounts=True)
 
     def read(self, account: str | None, *, recounts: bool = False) -> None:
-        """Read what has changed, and count files again when it is time; `recounts`: in any case."""
+        """Read the importers, and count files again when due; with `recounts`, immediately."""
         self._is_outdated |= recounts
-        # Asked again, the call that is under way would be for nothing.
+        # Asking again would discard the call in progress.
         if not is_running(self, self._read_importers):
             self._read_importers()
         is_due = self._is_outdated or self._monotonic() >= self._tally_due_s
@@ -106,7 +107,7 @@ class Overview(Static):
             self._is_outdated = False
             self._read_tallies(account)
 
-    # Of a failure the list says what is wrong, which is read at the same time.
+    # Failures are shown by the list, which is read at the same time.
 
     @work
     async def _read_importers(self) -> None:
@@ -128,10 +129,10 @@ class Overview(Static):
 
     def _draw(self) -> None:
         """Show `✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; then the importers."""
-        # What must be seen comes first: on a low terminal the last importers are cut off.
+        # The counts come first: on a low terminal the last importers are cut off.
         counts = list[Content]()
         for outcome in ORDER if self._tallies is not None else ():
-            files = sum(one.files for one in self._tallies or () if one.outcome is outcome)
+            files = sum(tally.files for tally in self._tallies or () if tally.outcome is outcome)
             sign, style = SIGNS[outcome]
             counts.append(safe(f"{sign} {files:,} {outcome}", style if files else "dim"))
         lines = [joined(counts, by="   ") if counts else safe("counting…", "dim")]
@@ -148,7 +149,7 @@ class Overview(Static):
 
 
 def read_watching(store: Store, *, session: UiSession) -> tuple[Sequence[SeenImporter], str]:
-    """Return the importers seen within a day, and the command that starts one on the inbox."""
+    """Return the importers seen within a day, and the command to start one on the inbox."""
     installation = installation_of(store, session.settings, session.program)
     return importers.list_importers(store), installation.command_line("up")
 

@@ -1,4 +1,4 @@
-"""The imports screen: the list, retry, release, the resumes of a file, its detail."""
+"""The imports screen: list, retry, release, a file's page and its resumes."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -54,14 +54,14 @@ from tui.widgets.bars import ErrorLine, KeyLine
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
 
 MAX_FOLLOWED: Final = 20
-"""Others are seen only in the list."""
+"""Queued files whose outcome is announced; others only appear in the list."""
 
 MAX_NAME_CHARS: Final = 60
-"""A message has one line."""
+"""Longest file name in a message, which has one line."""
 
 
 def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
-    """Return those of the files that have finished since they were read, as they are now."""
+    """Return the current state of the files that have finished since they were read."""
     ended = []
     for file in files:
         with suppress(NotFound):
@@ -72,7 +72,7 @@ def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
 
 
 def read_now(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
-    """Return the files as they are now, without those that are no longer in the list."""
+    """Return the current state of the files that are still in the list."""
     found = []
     for file in files:
         with suppress(NotFound):
@@ -81,10 +81,10 @@ def read_now(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
 
 
 MAX_CHOICES = 10_000
-"""Resumes of a file that are offered; the list of resumes has them all."""
+"""Most resumes of a file to offer; the list of resumes has them all."""
 
 MAX_REASONS: Final = 6
-"""Reasons that a question names one by one."""
+"""Most reasons that a question names."""
 
 CONSEQUENCES: Final = {
     RequestKind.RETRY: "Files that you have not fixed will fail again.",
@@ -93,7 +93,7 @@ CONSEQUENCES: Final = {
 
 
 def refused(file: FileRow) -> Sequence[str]:
-    """Return the actions that would be refused for the file."""
+    """Return the actions (Textual's names) that would be refused for the file."""
     hidden = [f"ask('{kind}')" for kind in RequestKind if why_not(file, kind) is not None]
     return [*hidden, "edit_file"] if "ask('retry')" in hidden else hidden
 
@@ -101,7 +101,7 @@ def refused(file: FileRow) -> Sequence[str]:
 def how_to_watch(
     store: Store, *, session: UiSession, roots: Collection[str | None] | None
 ) -> str | None:
-    """Return how to start an importer on one of the folders, or any; None if they have some."""
+    """Return how to start an importer on an unwatched folder, of `roots` if given; or None."""
     for root in import_requests.list_unwatched_roots(store):
         if roots is None or root in roots:
             installation = installation_of(store, session.settings, session.program)
@@ -115,36 +115,36 @@ COMPRESSED: Final = (".gz", ".zip")
 
 
 class FileActions(PaneScreen[FileRow]):
-    """What is done with files, in the list and on the page of one."""
+    """The actions on files, in the list and on a file's page."""
 
     pane: FileView
 
     @abstractmethod
     def chosen_files(self, verb: str) -> Sequence[FileRow]:
-        """Return the files that are acted on; none, and say why, if there are none."""
+        """Return the files to act on; if there are none, show why."""
 
     @abstractmethod
     async def find_read(self, verb: str) -> FileRead | None:
-        """Return the file that is acted on, read; None, and say why, if there is none."""
+        """Return the file to act on and its details; if there is none, show why, return None."""
 
     @abstractmethod
     def follow_up(self, files: Sequence[FileRow]) -> None:
-        """Show what is asked for these files."""
+        """Show the requests for these files."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Show the list without files that were dismissed."""
+        """Show the list without the dismissed files."""
 
     @store_work()
     async def action_ask(self, kind: str) -> None:
-        """Ask for a retry or a release of the files."""
+        """Request a retry or a release of the files."""
         if files := await self._read_chosen(kind):
             asked = await self._ask_for(files, RequestKind(kind))
             self.unmark()
             self.follow_up(asked)
 
     async def _read_chosen(self, verb: str) -> Sequence[FileRow]:
-        """Return the files that are acted on as they are now: marked ones may have changed since."""
+        """Return the current state of the files to act on; marked ones may have changed."""
         if not (chosen := self.chosen_files(verb)):
             return []
         files = await call(self.session.store, read_now, files=chosen)
@@ -154,19 +154,19 @@ class FileActions(PaneScreen[FileRow]):
         return files
 
     async def _ask_for(self, files: Sequence[FileRow], action: RequestKind) -> Sequence[FileRow]:
-        """Ask for the action, for those of the files that it fits; return them."""
+        """Request the action for the files that it applies to; return those."""
         fitting = [file for file in files if why_not(file, action) is None]
         if not fitting:
             show_message(self, why_not(files[0], action) or "")
             return []
         await call(self.session.store, import_requests.request_files, fitting, action)
-        await self.tell_asked(len(fitting), action, {file.root for file in fitting})
+        await self.show_queued(len(fitting), action, {file.root for file in fitting})
         return fitting
 
-    async def tell_asked(
+    async def show_queued(
         self, files: int, action: RequestKind, roots: Collection[str | None] | None = None
     ) -> None:
-        """Say how many files were queued, and how to start an importer where none is running."""
+        """Show how many files were queued, and how to start an importer if none is running."""
         session = self.session
         start = await call(session.store, how_to_watch, session=session, roots=roots)
         what = f"Queued {counted(files, 'file')} for {action}"
@@ -178,7 +178,7 @@ class FileActions(PaneScreen[FileRow]):
 
     @store_work()
     async def action_dismiss_files(self) -> None:
-        """Ask whether to take the failed ones of the files off the list."""
+        """Dismiss the failed ones of the files, after asking."""
         files = await self._read_chosen("dismiss")
         if not files or not self.is_active:
             return
@@ -205,13 +205,13 @@ class FileActions(PaneScreen[FileRow]):
 
     @store_work()
     async def action_edit_file(self) -> None:
-        """Edit the failed file, and ask for a retry if it was changed."""
+        """Open the failed file in the editor, and request a retry if it was changed."""
         read = await self.find_read("edit")
         if read is not None and self._edit(read):
             self.follow_up(await self._ask_for([read.file], RequestKind.RETRY))
 
     def _edit(self, read: FileRead) -> bool:
-        """Return whether the file was changed; if not, say why."""
+        """Open the editor; return whether the file was changed, and if not, show why."""
         refusal = why_not(read.file, RequestKind.RETRY)
         if refusal is None and read.path is None:
             refusal = f"The file is no longer in {folder_of(read.file)} of {read.file.root}."
@@ -227,15 +227,15 @@ class FileActions(PaneScreen[FileRow]):
             show_message(self, f"{error.message}.", "error")
             return False
         finally:
-            # Nobody could undo a deletion in the meantime.
-            self.session.deletions.put_off()
+            # No deletion could be undone while the editor was open.
+            self.session.deletions.restart_grace()
         if not is_changed:
             show_message(self, "The file was not changed.")
         return is_changed
 
 
 class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
-    """A file of the list."""
+    """A file's page."""
 
     MODE = "imports"
     WAITED_FOR = (
@@ -261,7 +261,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
             is_linked=is_linked,
         )
         self._file = file
-        """What is seen, and acted on: the file as the list had it, then as it was read last."""
+        """The file shown and acted on: as in the list, later as last read."""
 
     @property
     def name_here(self) -> str:
@@ -280,7 +280,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
         self.pane.text.border_title = self.titled(outcome_content(read.file, read.request))
         hidden = [
             *refused(read.file),
-            *(["open_resume"] if all(one.is_deleted for one in read.resumes) else []),
+            *(["open_resume"] if all(resume.is_deleted for resume in read.resumes) else []),
             *([] if read.source else ["next_pane"]),
         ]
         self.query_one(KeyLine).labels = dict.fromkeys(hidden, "")
@@ -300,7 +300,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
         self.dismiss()
 
     def _is_wanted_seen(self) -> bool:
-        """Return whether the file is the one that is shown; if not, say why."""
+        """Return whether the requested file is shown already; if not, show why."""
         if self.pane.key_of(self.wanted) == self.pane.key_of(self._file):
             return True
         if is_running(self, self._read_row):
@@ -318,7 +318,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
 
     @work
     async def action_open_resume(self) -> None:
-        """Show the resume of the file; ask which, if there are several."""
+        """Open the file's resume; of a bundle, ask which."""
         if (read := await self.find_read("open")) is None:
             return
         file = read.file
@@ -348,7 +348,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
 
 
 class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
-    """The files of an account or of all, and a preview of the one at the cursor."""
+    """The files of one account or of all, and a preview of the file at the cursor."""
 
     MODE = "imports"
     ROW = "file"
@@ -364,9 +364,9 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self._outcome: FileOutcome | None = None
         self.overview = Overview(session)
         self._followed: dict[object, FileRow] = {}
-        """The files that were queued, by account and claim: their outcome is shown once."""
+        """Queued files by account and claim, whose outcome will be announced once."""
         self._questions = 0
-        """How often it was asked for all files."""
+        """Counts the uses of `action_ask_all`; a later one replaces an earlier one."""
 
     # The list.
 
@@ -376,7 +376,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     def columns(self) -> Sequence[ListColumn[ImportRow]]:
         account = self.account
-        # A preview says the reason.
+        # The preview shows the reason.
         reason = () if self.is_split else (ListColumn("REASON", 20, reason_cell, 54),)
         return (
             ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
@@ -428,23 +428,23 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self.overview.read(self.account)
 
     def on_screen_resume(self) -> None:
-        # On the page of a file its outcome may have changed.
+        # The file's outcome may have changed on its page.
         if self.filter.text:
             super().refresh_rows()
 
     def refresh_rows(self) -> None:
-        # Of many files looking through all again takes long.
+        # Filtering many files again takes long.
         if not self.filter.text:
             super().refresh_rows()
         if self.is_active and self.query_one(ErrorLine).failure is None:
             self.overview.read(self.account)
-            if self._followed and not is_running(self, self._tell_ended):
-                self._tell_ended()
+            if self._followed and not is_running(self, self._announce_ended):
+                self._announce_ended()
             self.refresh_pane()
 
     @work
-    async def _tell_ended(self) -> None:
-        # The list says what is wrong; it is looked again with it.
+    async def _announce_ended(self) -> None:
+        # The list shows failures; the next refresh tries again.
         with suppress(Failure):
             files = list(self._followed.values())
             for file in await call(self.session.store, read_ended, files=files):
@@ -453,7 +453,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
                 show_message(
                     self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}"
                 )
-                self.list.refresh_rows(anew=True)
+                self.list.refresh_rows(reloads=True)
                 self.overview.read(self.account, recounts=True)
 
     def action_reload(self, *, row: str = "") -> None:
@@ -461,10 +461,10 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self.overview.read(self.account, recounts=True)
         self.refresh_pane()
 
-    # Which files.
+    # Which files are shown.
 
     def arrive(self, link: Target) -> None:
-        """Show the files that the link leads to, or the one that it names on a page of its own."""
+        """Show the link's files, or open the link's file on its own page."""
         self._outcome = FileOutcome(link.only) if link.only else None
         self.show_account(link.account)
         if link.opens:
@@ -475,9 +475,9 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         store = self.session.store
         account_id = await call(store, find_account_id, self.account)
         file = await call(store, import_history.get_file, claim_id, account_id=account_id)
-        # What is next to it is so in the list.
+        # The next and previous file come from the list.
         self.restart(keeps_rows=True, row=self.row_key(ImportRow(file)))
-        if self.is_active:  # the user may have gone elsewhere meanwhile
+        if self.is_active:  # the user may have left the screen
             self._open(file, is_linked=True)
 
     def show_account(self, name: str | None) -> None:
@@ -491,7 +491,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self.restart()
 
     def close_top_layer(self) -> bool:
-        # What a link showed alone is its own level.
+        # A list narrowed by a link is a layer of its own.
         if super().close_top_layer():
             return True
         if self._outcome is None or self.session.trail:
@@ -503,7 +503,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     def wanted_of(self, row: ImportRow) -> FileRow:
         return row.file
 
-    # What is done with the file at the cursor, and with many.
+    # Actions on the file at the cursor, and on many.
 
     def open_row(self, row: ImportRow) -> None:
         self._open(row.file)
@@ -524,7 +524,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         for file in files[: MAX_FOLLOWED - len(self._followed)]:
             self._followed[self.pane.key_of(file)] = file
         if files:
-            self.list.refresh_rows(anew=True)
+            self.list.refresh_rows(reloads=True)
 
     def leave(self) -> None:
         self.unmark()
@@ -532,7 +532,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     @store_work()
     async def action_ask_all(self, kind: str) -> None:
-        """Ask whether to retry or release all files that this is for, and do so."""
+        """Retry or release all files that the action applies to, after asking."""
         action = RequestKind(kind)
         account, store = self.account, self.session.store
         self._questions += 1
@@ -543,7 +543,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         )
         fitting = import_requests.FITS[action]
         found = [tally for tally in counts if tally.outcome is fitting]
-        # Counting takes time, and the user went elsewhere or asked for something else.
+        # During the count the user left the screen or asked for something else.
         if not self.is_active or account != self.account or question != self._questions:
             return
         if not found:
@@ -567,6 +567,6 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         show_message(self, "Queuing…")  # many files take time
         request = import_requests.request_all_files
         files = await call(store, request, action, account_id=account_id)
-        await self.tell_asked(files, action)
+        await self.show_queued(files, action)
         if self.is_active:
             self.action_reload()

@@ -1,4 +1,4 @@
-"""The API keys screen: the list, the dialogs that create and rotate a key, a new key shown once."""
+"""The API keys screen: list, creating, rotating, revoking, and a new key shown once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -32,11 +32,11 @@ MAX_CHARS = 40
 
 
 ParsedDuration = tuple[str, timedelta | None]
-"""What was typed, in words and as a duration; None: for good."""
+"""A typed duration, in words and as a timedelta; None: without end."""
 
 
-def understand_expiry(text: str, now_us: int) -> ParsedDuration:
-    """Return the lifetime of a new key, None for the empty text. Raises ValueError."""
+def parse_expiry(text: str, now_us: int) -> ParsedDuration:
+    """Return the lifetime of a new key; without end for an empty text. Raises ValueError."""
     if not text:
         return "Never expires.", None
     span = durations.until(durations.parse_expiry(text), now_us=now_us)
@@ -57,13 +57,13 @@ def parse_grace(text: str, now_us: int) -> ParsedDuration:
 
 
 class DurationField(VerticalGroup):
-    """A labelled line to type in, and below it what is understood of it."""
+    """A labelled line for a duration, with its interpretation below."""
 
     def __init__(
-        self, label: str, understand: Callable[[str], ParsedDuration], *, preset: str = ""
+        self, label: str, parse: Callable[[str], ParsedDuration], *, preset: str = ""
     ) -> None:
-        self._understand = understand
-        self.words, self.span = understand(preset)
+        self._parse = parse
+        self.words, self.span = parse(preset)
         self.line = SafeInput(max_length=MAX_CHARS)
         self._note = Note(safe(self.words))
         super().__init__(LabelledField(label, self.line), self._note)
@@ -71,15 +71,15 @@ class DurationField(VerticalGroup):
         self.line.placeholder = "such as 7d or 12h"
 
     def find_problem(self) -> str:
-        """Return why what is typed cannot be used; empty if it can, and `span` is what it means."""
+        """Return why the input is invalid; empty if it is valid, and then set `span`."""
         try:
-            self.words, self.span = self._understand(self.line.value.strip())
+            self.words, self.span = self._parse(self.line.value.strip())
         except ValueError as error:
             return f"! {error}."
         return ""
 
     @on(SafeInput.Changed)
-    def show_understood(self) -> None:
+    def show_parsed(self) -> None:
         self._note.update(safe(self.find_problem() or self.words))
 
 
@@ -87,7 +87,7 @@ MAX_NAME_CHARS = 100
 
 
 class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
-    """Gives an account and what makes the key for it, None if it was canceled."""
+    """Returns an account and a function that creates the key; None if canceled."""
 
     VERB = "Create"
     enter_submits = False
@@ -95,7 +95,7 @@ class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
         self.account = Choices(accounts, preset)
         self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
-        self._expiry = DurationField("Expires", lambda text: understand_expiry(text, clock()))
+        self._expiry = DurationField("Expires", lambda text: parse_expiry(text, clock()))
         self.main_line = self._expiry.line
         super().__init__(
             "New key",
@@ -116,7 +116,7 @@ class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
 
 
 class RotateDialog(Dialog[timedelta]):
-    """Gives the grace of the old key, None if it was canceled."""
+    """Returns how long the old key stays valid; None if canceled."""
 
     VERB = "Rotate"
 
@@ -142,10 +142,10 @@ WHAT_TO_DO = (
 
 
 class NewKeyScreen(ModalScreen[None]):
-    """Ends only by saying that the key was stored. `remark` is about what it replaces."""
+    """Shows a new key until the user confirms saving it. `remark` is about the key it replaces."""
 
     BINDINGS = bindings(Place.NEW_KEY)
-    # Nothing has the focus: an Enter too many must not count as "stored".
+    # Nothing has the focus: an extra Enter must not confirm that the key is saved.
     AUTO_FOCUS = ""
 
     def __init__(
@@ -191,21 +191,21 @@ class NewKeyScreen(ModalScreen[None]):
 
 STATE_CELLS: Final = 27
 FAR: Final = timedelta(days=180)
-"""From here on the year of an instant matters more than its minute."""
+"""Beyond this distance an instant is shown with its year instead of its time."""
 
 
 def label(key: KeyInfo) -> str:
-    """Return the key's name, or its ID if it has none."""
+    """Return the key's name, or its ID if it has no name."""
     return key.name.strip() or key.id
 
 
 def name_cell(key: KeyInfo) -> Content:
-    """Return the name; dim, the ID of a key without one."""
+    """Return the name, or the ID in dim style for a key without one."""
     return text_cell(label(key), "bold" if key.name.strip() else "dim")
 
 
 def state_of(key: KeyInfo, shown: Callable[[str], str] = minute) -> tuple[str, str, str]:
-    """Return a sign for the state, its words, and its style. `shown` is how it says when it ends."""
+    """Return sign, words and style of the key's state. `shown` formats the time that it ends."""
     if key.state is not KeyState.ACTIVE:
         return "✗", key.state, "dim"
     if key.shown_at is None:
@@ -217,7 +217,7 @@ def state_of(key: KeyInfo, shown: Callable[[str], str] = minute) -> tuple[str, s
 
 
 def state_cell(key: KeyInfo, now_us: int) -> Content:
-    """Return the state; it ends at `01-31 09:00`, or at `2027-01-31` if that is far ahead."""
+    """Return the state; its end as `01-31 09:00`, or as `2027-01-31` if that is far ahead."""
     far = later(now_us, FAR)
     sign, words, style = state_of(key, lambda at: minute(at)[5:] if at < far else at[:10])
     return safe(f"{sign} {words}", style)
@@ -232,7 +232,7 @@ def revoke(store: Store, key: KeyInfo) -> None:
 
 
 class KeysScreen(ListScreen[KeyInfo]):
-    """The keys that there are, never a key itself: those are shown once, when they are made."""
+    """The list of keys without their secrets, which are shown once, at creation."""
 
     MODE = "keys"
     ROW = "key"
@@ -292,7 +292,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             self.follow_link(Target("accounts", row=key.account), label(key))
 
     def facts(self, key: KeyInfo) -> list[Fact]:
-        """Return everything that is known of the key; times are UTC."""
+        """Return all details of the key; times are UTC."""
         used = ago(key.last_used_at, self.session.store.clock())
         if key.last_used_at is not None:
             used = f"{minute(key.last_used_at)} ({used})"
@@ -307,7 +307,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             ("Revoked", minute(key.revoked_at)),
         ]
 
-    # A key that is made.
+    # Creating keys.
 
     def arrive(self, link: Target) -> None:
         super().arrive(link)
@@ -318,7 +318,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     async def action_create_key(self) -> None:
         store = self.session.store
         known = await call(store, accounts.list_accounts)
-        # Reading takes time; the user may be elsewhere by now.
+        # The user may have left the screen during the read.
         if not self.is_active:
             return
         names = [account.name for account in known]
@@ -340,7 +340,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         await call(self.session.store, api_keys.mark_shown, key_id=new.id)
         self._changed(f"{new.id} is active.", new.id)
 
-    # A key that ends.
+    # Rotating and revoking keys.
 
     @store_work()
     async def action_rotate_key(self) -> None:
@@ -364,7 +364,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     @store_work()
     async def action_revoke_key(self) -> None:
-        """Revoke the key at the cursor, whose name has to be typed."""
+        """Revoke the key at the cursor; the user must type its name to confirm."""
         if (key := self.current_row("revoke")) is None:
             return
         if key.state is KeyState.REVOKED:

@@ -1,4 +1,4 @@
-"""The plans screen: the list, the form for a plan's limits, the review before they are saved."""
+"""The plans screen: the list, the form for a plan, the review before saving."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
@@ -50,7 +50,7 @@ def differences(old: PlanInfo, new: PlanInfo) -> list[Fact]:
 
 
 MAX_NAMES_CHARS: Final = 200
-"""Length of listed names, so that everything fits on a screen of 24 lines."""
+"""Longest list of names, so that the dialog fits in 24 lines."""
 
 
 def affected(accounts: AffectedAccounts, max_chars: int) -> str:
@@ -60,13 +60,13 @@ def affected(accounts: AffectedAccounts, max_chars: int) -> str:
 
 MAX_CHARS = 80
 BLANK = PlanInfo("", 100, api_listing=False, accounts=0)
-"""What the form for a new plan begins with."""
+"""Initial values of the form for a new plan."""
 
 RULE = "Resumes per account: a number or unlimited."
 
 
 class PlanForm(Dialog[PlanInfo]):
-    """Gives the plan as it was saved, None when it was not. `shown` None makes a new plan."""
+    """Returns the saved plan; None if canceled. `shown` is the plan to edit; None creates one."""
 
     VERB = "Save"
     DEFAULT_CSS = """
@@ -76,7 +76,7 @@ class PlanForm(Dialog[PlanInfo]):
     def __init__(self, session: UiSession, shown: PlanInfo | None) -> None:
         self._store = session.store
         self._shown = shown
-        self.enter_submits = shown is not None  # what changes is reviewed before it is saved
+        self.enter_submits = shown is not None  # changes are reviewed before they are saved
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
@@ -93,7 +93,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     def on_mount(self) -> None:
         self._fill(self._shown or BLANK)
-        self._maximum.action_select_all()  # what is typed takes its place, as in the other lines
+        self._maximum.action_select_all()  # typing replaces it, as in the other lines
 
     def _fill(self, plan: PlanInfo) -> None:
         self._maximum.value = maximum_text(plan.max_resumes)
@@ -101,7 +101,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     @on(SafeInput.Changed)
     def check(self) -> None:
-        """Show what is wrong with what was typed so far."""
+        """Show the problem of the current input."""
         is_begun = self._shown is not None or self._name_line.value
         self.show_problem(self.find_problem() if is_begun else "")
 
@@ -124,7 +124,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     @store_work(exclusive=True)
     async def submit(self) -> None:
-        """Ask whether to save the plan with its effects on accounts, and save it."""
+        """Show the plan's effects on accounts, and save it if the user confirms."""
         shown, new = self._shown, self._typed_plan()
         change = PlanChange(
             new.name, new.max_resumes, new.api_listing, expected=shown, is_new=shown is None
@@ -149,7 +149,7 @@ class PlanForm(Dialog[PlanInfo]):
             )
             if not self.is_active or not await self.app.push_screen_wait(dialog):
                 return
-        self.is_saving = True  # at once: another press may have come
+        self.is_saving = True  # immediately: a second press may be queued
         self._save(change)
 
     @store_work()
@@ -160,15 +160,15 @@ class PlanForm(Dialog[PlanInfo]):
             if change.expected is None or not isinstance(failure.__cause__, Conflict):
                 raise
             now = await call(self._store, plans.get_plan, change.name)
-            self._take_over(change.expected, now, failure.message)
+            self._show_saved(change.expected, now, failure.message)
         else:
             self.dismiss(await call(self._store, plans.get_plan, change.name))
 
-    def _take_over(self, shown: PlanInfo, plan: PlanInfo, conflict: str) -> None:
-        """Show the plan as someone else saved it."""
+    def _show_saved(self, shown: PlanInfo, plan: PlanInfo, conflict: str) -> None:
+        """Show the plan as another process saved it, with the conflict as the problem."""
         others = ", ".join(f"{what} {how}" for what, how in differences(shown, plan))
         self._shown, self.is_saving = plan, False
-        # Setting a line sends Changed, which would clear the problem.
+        # Setting a value posts Changed, which would clear the problem.
         with self.prevent(SafeInput.Changed):
             self._fill(plan)
         self._maximum.focus()
@@ -179,7 +179,7 @@ class PlanForm(Dialog[PlanInfo]):
 
 
 class PlansScreen(ListScreen[PlanInfo]):
-    """What each plan allows, and how many accounts are on it."""
+    """The plans, with their limits and numbers of accounts."""
 
     MODE = "plans"
     ROW = "plan"
@@ -202,7 +202,7 @@ class PlansScreen(ListScreen[PlanInfo]):
 
     def hidden(self) -> Iterable[str]:
         if self.list.current is None or not self.session.read_only:
-            yield "choose"  # to edit is what enter does
+            yield "choose"  # enter edits
 
     def row_key(self, row: PlanInfo) -> str:
         return row.name
@@ -214,7 +214,7 @@ class PlansScreen(ListScreen[PlanInfo]):
         return lambda store: PageRead(plans.list_plans(store))
 
     def open_row(self, row: PlanInfo) -> None:
-        """Open the form for the plan, or show what it allows while nothing can change."""
+        """Open the form for the plan; in a read-only session show its limits."""
         if self.session.read_only:
             on_it = ("Accounts", f"{row.accounts:,}")
             self.app.push_screen(FactsDialog(f"Plan {row.name}", [*facts(row), on_it]))
@@ -230,7 +230,7 @@ class PlansScreen(ListScreen[PlanInfo]):
 
     @work
     async def _edit(self, shown: PlanInfo | None) -> None:
-        """Open the form for the plan that is shown, or for a new one."""
+        """Open the form for the plan `shown`; None creates one."""
         plan = await self.app.push_screen_wait(PlanForm(self.session, shown))
         if plan is not None:
             show_message(self, f"Saved plan {plan.name}: {plan.allowance}.")

@@ -15,7 +15,7 @@ from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 
 
 def title_cell(entry: Entry) -> Content:
-    """Return the title, or what stands for it."""
+    """Return the title, or a placeholder."""
     return text_cell(entry.shown_title, "dim")
 
 
@@ -33,7 +33,7 @@ def resume_columns(
 
 
 class FirstRowsView(Horizontal):
-    """The rows and an empty preview, where the screen of resumes will have both."""
+    """The first rows and an empty preview, laid out as on the resumes screen."""
 
     def __init__(self, first: FirstRows) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class FirstRowsView(Horizontal):
         self._list.pages.fill(0, first.rows, first.rows[-1].id)
         self._list.border_title = safe(f"Resumes › {first.account}")
         self._list.add_class("panel")
-        self._list.disabled = True  # a click would be for a row of the list that comes
+        self._list.disabled = True  # clicks are meant for the list that replaces it
 
     def compose(self) -> ComposeResult:
         yield self._list

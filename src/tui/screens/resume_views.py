@@ -1,4 +1,4 @@
-"""What a thread reads of resumes: a page of their list; one as text, as JSON, its source, its history."""
+"""Reading resumes in a thread: a page of the list; a resume as text, JSON, source or history."""
 
 import contextlib
 import os
@@ -42,18 +42,18 @@ def read_page(
     is_newest_first: bool = False,
     timeout_s: float = search.TIMEOUT_S,
 ) -> PageRead[Entry]:
-    """Return the page after the cursor, of all resumes or those that match the text.
+    """Return the page after the cursor, of the resumes that match `text` or of all.
 
-    `account` may be a name; None is the first that holds resumes. The cursor is an ID, or with the
-    newest first a flipped one. `about`: whose page it is, None without accounts, and how many
-    resumes cannot be found yet since they are too new, None if only an earlier page can tell.
+    `account` may be a name; None means the first one with resumes. The cursor is an ID, flipped if
+    the newest come first. `about` is a pair: the account, None if there are none; and the number of
+    resumes that are too new to be indexed, None if only an earlier page can tell.
     """
     if isinstance(account, str):
         account = accounts.get_account(store, account)
     elif account is None:
         if not (known := accounts.list_accounts(store)):
             return PageRead([], about=(None, 0))
-        account = next((one for one in known if one.resume_count), known[0])
+        account = next((account for account in known if account.resume_count), known[0])
     cursor = flipped(cursor) if is_newest_first else cursor
     unindexed: int | None = 0
     if text:
@@ -83,7 +83,7 @@ def json_paragraphs(document: bytes) -> list[Paragraph]:
     """Return a paragraph for each line of the JSON document, indented."""
     text = msgspec.json.format(document, indent=2).decode()
     paragraphs = []
-    # Line ends are JSON's own here: those inside strings are escapes already.
+    # Line ends inside strings are escaped, so these are JSON's own.
     for line in text.split("\n"):
         inner = line.lstrip(" ")
         content = safe(escaped_json(inner))
@@ -97,7 +97,7 @@ INDENT = "  "
 
 
 def iter_history(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[Paragraph]:
-    """Yield a paragraph for each event, in order; then the warnings."""
+    """Yield a paragraph for each event in order, then the warnings."""
     entry, file = stored.entry, None
     claim_id = import_ledger.find_claim(store, account.id, entry.id)
     if claim_id is not None:
@@ -129,7 +129,7 @@ NO_FILE: Final = "No source file is known: it came through the API or `resumes i
 
 
 def find_dismissed_file(claim_id: str, settings: Settings) -> tuple[str, Path | None]:
-    """Return that the file was dismissed, as a sentence that says where it still is; and the path."""
+    """Return a sentence that the file was dismissed and where it still is, and its path."""
     path = find_dismissed(claim_id, [settings.inbox, *list_watched(settings.home)])
     where = "It is no longer where it was put" if path is None else f"It is still at {path}"
     return f"Its file was dismissed. {where}.", path
@@ -138,7 +138,7 @@ def find_dismissed_file(claim_id: str, settings: Settings) -> tuple[str, Path | 
 def source_paragraphs(
     store: Store, account: AccountInfo, stored: StoredResume, settings: Settings
 ) -> list[Paragraph]:
-    """Return which file it was, and its text if that is still on this machine."""
+    """Return the name of the source file, and its text if it is still on this machine."""
     claim_id = import_ledger.find_claim(store, account.id, stored.entry.id)
     if claim_id is None:
         return [Paragraph(safe(f"{NO_FILE} See the JSON view."))]
@@ -157,7 +157,7 @@ def source_paragraphs(
     flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
     with contextlib.suppress(OSError), opened(path, flags) as descriptor:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            # Unlike os.read, a file object reads until it has that many, or all.
+            # Unlike os.read, a file object reads until it has this many bytes, or all.
             with os.fdopen(descriptor, "rb", closefd=False) as source:
                 start = source.read(MAX_BYTES + 1)
     text = start[:MAX_BYTES].decode(errors="backslashreplace")
@@ -179,7 +179,7 @@ STYLES: Final = {
 
 
 def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
-    """Return the resume without fields that are not displayed; first the number of warnings."""
+    """Return the number of warnings, then the displayed fields of the resume."""
     document = load_stored(stored)
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
     about = [
@@ -202,7 +202,7 @@ def _paragraph(line: Line) -> Paragraph:
 
 
 class View(StrEnum):
-    """A way of looking at a resume, as its tab calls it."""
+    """A view of a resume. The value is the label of its tab."""
 
     TEXT = "Text"
     JSON = "JSON"
@@ -212,7 +212,7 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A resume, ready to be shown in one of the ways."""
+    """A resume laid out in one of the views."""
 
     entry: Entry
     view: View
@@ -220,7 +220,7 @@ class Shown:
 
 
 def show(store: Store, *, account: str, resume_id: str, view: View, settings: Settings) -> Shown:
-    """Return the stored resume, laid out. Raises NotFound."""
+    """Return the stored resume laid out in the view. Raises NotFound."""
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
     match view:

@@ -1,4 +1,4 @@
-"""The resumes screen: the list, the filter, the preview, copy, PDF, delete."""
+"""The resumes screen: list, filter, preview, copy, PDF, delete."""
 
 import threading
 import time
@@ -53,28 +53,28 @@ from tui.widgets.text_pane import Paragraph, TextPane
 
 
 def view_tabs(current: View) -> Content:
-    """Return the names of the views, the current one reversed."""
+    """Return the names of the views, with the current one in reverse video."""
     return joined(
         [safe(f" {view} ", "bold reverse" if view is current else "dim") for view in View]
     )
 
 
 class ResumeRef(NamedTuple):
-    """Whose resume it is, and its ID."""
+    """The account and the ID of a resume."""
 
     account: str
     resume_id: str
 
 
 class ResumePane(TextPane, RowPane[ResumeRef]):
-    """A resume in one of its views, whose names are the title."""
+    """Shows a resume in one of its views, whose names form the title."""
 
     def __init__(self, settings: Settings, *, can_focus_text: bool) -> None:
         super().__init__()
         self._settings = settings
         self.view = View.TEXT
         self.shown: Shown | None = None
-        """What is shown; None when it is nothing, or a failure."""
+        """The resume that is shown; None if there is none, or a failure is shown."""
 
         self.can_focus = can_focus_text
         self.add_class("panel")
@@ -101,20 +101,20 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
 
 
 FAILS_WITHIN_S: Final = 10.0
-"""A viewer that ends with an error later than this has shown the file."""
+"""A viewer that fails later than this did show the file."""
 
 
 class ResumeActions(PaneScreen[ResumeRef]):
-    """What is done with a resume, in the list and on its page."""
+    """The actions on resumes, in the list and on a resume's page."""
 
     pane: ResumePane
 
     @abstractmethod
     def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]] | None:
-        """Return the account and the resumes that are acted on, or `one`; None, and say why."""
+        """Return the account and the resumes (or `one`) to act on; if none, show why."""
 
     def action_next_view(self, views: int) -> None:
-        """Switch to another view; what is shown stays until that is read."""
+        """Switch to another view; the current one stays until the other is read."""
         pane, known = self.pane, list(View)
         pane.view = known[(known.index(pane.view) + views) % len(known)]
         pane.border_title = view_tabs(pane.view)
@@ -123,7 +123,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     @store_work()
     async def action_open_file(self) -> None:
-        """Show the file that the resume came from, or say that there is none."""
+        """Open the file that the resume was imported from, or show that there is none."""
         if (found := self.find_resumes("look up", one=True)) is None:
             return
         account, [entry] = found
@@ -156,7 +156,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     @store_work()
     async def action_open_pdf(self) -> None:
-        """Draw the resume and start what shows it; say how that went."""
+        """Render the resume as a PDF, start the viewer, and show the result."""
         if (found := self.find_resumes("open", one=True)) is None:
             return
         account, [entry] = found
@@ -173,7 +173,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
         severity: SeverityLevel = "warning" if boxes else "information"
         action = "resume.copy" if isinstance(self, RowScreen) else "resumes.copy"
         copy_key = shown_key(action, session.settings.keymap)
-        # The path comes last: nothing fits into the line after a long one.
+        # The path comes last because a long one fills the line.
         where = f"{boxes} Press {copy_key} to copy the PDF's path: {path}"
         command = find_viewer()
         if command is None:
@@ -193,7 +193,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
             threading.Thread(target=watch, daemon=True).start()
 
     def action_delete(self) -> None:
-        """Delete the resumes after the grace, unless that is undone."""
+        """Delete the resumes after the grace, unless the user undoes it."""
         if (found := self.find_resumes("delete")) is None:
             return
         account, known = found
@@ -225,14 +225,14 @@ class ResumeActions(PaneScreen[ResumeRef]):
             show_message(self, await call(self.session.store, export))
 
     def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
-        """Return what asks how to export the resumes."""
+        """Return the dialog for exporting the resumes."""
         return ExportDialog(account, resume_ids, self.session.settings)
 
 
 def find_claim(
     store: Store, *, account: str, resume_id: str, settings: Settings
 ) -> tuple[str, str]:
-    """Return the ID of the file that the resume came from, and why that is in no list, if so."""
+    """Return the ID of the resume's source file, and why the file is not listed, empty if it is."""
     owner = accounts.get_account(store, account)
     claim_id = import_ledger.find_claim(store, owner.id, resume_id)
     if claim_id is None:
@@ -247,7 +247,7 @@ def find_claim(
 def read_copyables(
     store: Store, *, account: str, resume_id: str, pdf: Path | None
 ) -> Sequence[Fact]:
-    """Return what can be copied of the resume. `pdf`: where its PDF is."""
+    """Return the facts about the resume that can be copied. `pdf` is the path of its PDF."""
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
     header = load_stored(stored.document)["header"]
@@ -263,7 +263,7 @@ def read_copyables(
 
 
 class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
-    """A resume of the account's list."""
+    """A resume's page."""
 
     MODE = "resumes"
     WAITED_FOR = ResumeActions.action_export, ResumeActions.action_open_pdf
@@ -292,11 +292,11 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
 
 
 TICK_S = 1.0
-"""How often the time left to undo a deletion is drawn."""
+"""How often the countdown of a pending deletion is redrawn."""
 
 
 class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
-    """The resumes of the session's account, and a preview of one."""
+    """The resumes of the session's account, and a preview of the one at the cursor."""
 
     MODE = "resumes"
     ROW = "resume"
@@ -384,7 +384,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     def arrive(self, link: Target) -> None:
         super().arrive(link)
         if link.opens:
-            # What is next to it is so in the list.
+            # The next and previous resume come from the list.
             self.restart(keeps_rows=True, row=self._position(link.opens))
             self._open(link.opens, is_linked=True)
 
@@ -403,7 +403,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         else:
             show_message(self, "No preview is shown. Press enter to open the resume.")
 
-    # What is done with the resume at the cursor.
+    # Actions on the resume at the cursor.
 
     def open_row(self, row: Entry) -> None:
         self._open(row.id)

@@ -1,1 +1,1 @@
-"""Widgets. None of them knows the store: messages go up, state comes down."""
+"""Widgets that do not use the store: they post messages, and screens set their state."""

@@ -1,4 +1,4 @@
-"""The bars around a list: header, errors, keys and messages."""
+"""The bars around a list: header, error line, and key line with messages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ from tui.store_calls import Failure
 from tui.text import SHOWN_S, StatusMessage, joined, safe
 
 TICK_S = 1.0
-"""How long a second of the countdown is."""
+"""The interval of the countdown."""
 
 MAX_WAIT_S: Final = 30
-"""Longest wait before a store that is unavailable is asked again."""
+"""Longest wait before an unavailable store is tried again."""
 
 
 GAP: Final = "  "
@@ -29,14 +29,14 @@ GAP: Final = "  "
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What the header says of the installation: a number for some modes, and states in words."""
+    """The header's content: a number for some modes, and the state of the installation in words."""
 
     badges: Mapping[str, int] = field(default_factory=dict)
     states: Sequence[Content] = ()
 
 
 class HeaderLine(Widget):
-    """The screens and how much waits in each; at the right how things are, as far as it fits."""
+    """The screens with their pending items; on the right, as far as it fits, the state."""
 
     DEFAULT_CSS = """
     HeaderLine { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; }
@@ -70,10 +70,10 @@ class HeaderLine(Widget):
 
 
 class ErrorLine(Widget):
-    """What cannot be read, and what to do. Takes no room while all can be.
+    """Shows why a read failed and what to do; takes no room otherwise.
 
-    While the store is away it counts down, and asks with `RetryDue` to try again; each time that
-    fails it waits longer.
+    While the store is unavailable it counts down and then posts `RetryDue`; it waits longer after
+    each failed retry.
     """
 
     DEFAULT_CSS = """
@@ -81,13 +81,13 @@ class ErrorLine(Widget):
         background: $error-muted; }
     """
     failure: reactive[Failure | None] = reactive(None, layout=True)
-    """What is shown; None for nothing."""
+    """The failure that is shown; None for none."""
 
     left_s: reactive[int] = reactive(0)
     _waits_s = 0
 
     class RetryDue(Message):
-        """Somebody try again."""
+        """It is time to retry the read."""
 
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._tick)
@@ -118,7 +118,7 @@ class ErrorLine(Widget):
 
 
 class Note(Static):
-    """A text of a few lines at most, in a dialog."""
+    """A short text in a dialog, a few lines at most."""
 
     DEFAULT_CSS = """
     Note { height: auto; padding: 0 1; }
@@ -129,11 +129,11 @@ class Note(Static):
 
 
 TYPED: Final = ("slash", "question_mark", "colon")
-"""Keys with names that are text where one types, as are those of one character."""
+"""Named keys that type a character in a text field, like keys of one character."""
 
 
 class KeyLine(Widget):
-    """One line of keys, those that work everywhere at its end; or a message in their place."""
+    """A line of keys, with those that work everywhere at the end; or a message in their place."""
 
     DEFAULT_CSS = """
     KeyLine { dock: bottom; height: 1; padding: 0 1; background: $footer-background;
@@ -141,31 +141,31 @@ class KeyLine(Widget):
     KeyLine.-notice { height: auto; max-height: 4; text-wrap: wrap; }
     """
     labels: reactive[Mapping[str, str]] = reactive(dict)
-    """What is shown instead of the table's labels, by Textual's action; empty: nothing."""
+    """Labels that override the table's, by Textual's action; an empty one hides the key."""
 
-    told: reactive[StatusMessage | None] = reactive(None, layout=True)
-    """The message."""
+    message: reactive[StatusMessage | None] = reactive(None, layout=True)
+    """The message shown; None for the keys."""
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
-    def say(self, told: StatusMessage) -> None:
-        """Show the message for a few seconds, an error until `clear`."""
-        self.told = told
-        if told.severity != "error":
-            self.set_timer(SHOWN_S, partial(self.clear, told))
+    def say(self, message: StatusMessage) -> None:
+        """Show the message for a few seconds; an error until `clear`."""
+        self.message = message
+        if message.severity != "error":
+            self.set_timer(SHOWN_S, partial(self.clear, message))
 
-    def clear(self, told: StatusMessage | None = None) -> None:
-        """Show keys again, unless another message than this one is shown."""
-        if told in (None, self.told):
-            self.told = None
+    def clear(self, message: StatusMessage | None = None) -> None:
+        """Show the keys again; if `message` is given, only while that one is shown."""
+        if message in (None, self.message):
+            self.message = None
 
-    def watch_told(self, told: StatusMessage | None) -> None:
-        self.set_class(told is not None, "-notice")
+    def watch_message(self, message: StatusMessage | None) -> None:
+        self.set_class(message is not None, "-notice")
 
     def render(self) -> Content:
-        if self.told is not None:
-            return self.told.content
+        if self.message is not None:
+            return self.message.content
         here, everywhere = list[Content](), list[Content]()
         for action, key in self._iter_shown():
             (everywhere if action.place is Place.EVERYWHERE else here).append(key)
@@ -179,24 +179,24 @@ class KeyLine(Widget):
         return start + safe(GAP if everywhere else "") + end
 
     def _iter_shown(self) -> Iterator[tuple[Action, Content]]:
-        """Yield the actions that are shown, with a key and what it does; a click presses the key."""
-        told = set()
+        """Yield the shown actions, each with its key and label; a click presses the key."""
+        seen = set()
         is_typing = isinstance(self.screen.focused, Input)
         for action, active in active_actions(self.screen):
             binding = active.binding
             label = self.labels.get(action.action, action.label)
-            if not label or action.id in told:
+            if not label or action.id in seen:
                 continue
             if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
                 continue
-            told.add(action.id)
+            seen.add(action.id)
             key = safe(self.app.get_key_display(binding), "bold $footer-key-foreground")
             content = joined([key, safe(label, "dim")], by=" ")
             yield action, content.stylize(Style.from_meta({"key": binding.key}))
 
     def on_click(self, event: events.Click) -> None:
         """Press the key under the mouse, or clear the message."""
-        if self.told is not None:
+        if self.message is not None:
             self.clear()
         elif key := event.style.meta.get("key"):
             self.app.simulate_key(key)

@@ -1,4 +1,4 @@
-"""The line that filters a list as you type."""
+"""The line that filters a list while the user types."""
 
 from typing import Final
 
@@ -14,12 +14,12 @@ from tui.widgets.forms import SafeInput
 from tui.widgets.paged_list import PagedList
 
 REST_S: Final = 0.04
-"""How long nothing is typed before the list is read: less than between two keys of a fast
-typist, and enough to ask once for what was pasted or repeated."""
+"""The pause in typing before the list is read: shorter than between two keys of a fast typist,
+and long enough to read only once after a paste or a repeated key."""
 
 
 class FilterInput(SafeInput):
-    """What is typed in. Its keys are its own: those of a text line do something else."""
+    """The input of the filter line, with its own keys instead of those of `Input`."""
 
     BINDINGS = bindings(Place.FILTER)
 
@@ -31,7 +31,7 @@ class FilterInput(SafeInput):
 
 
 class FilterLine(Horizontal):
-    """A line to type in, over the screen's first line and only while something is typed."""
+    """A line to type in, which covers the screen's first line while it is open."""
 
     DEFAULT_CSS = """
     FilterLine { layer: above; dock: top; height: 1; display: none; padding: 0 1;
@@ -41,7 +41,7 @@ class FilterLine(Horizontal):
     """
 
     text: reactive[str] = reactive("", init=False)
-    """What is being looked for; empty for nothing."""
+    """The filter; empty for none."""
 
     _rest: Timer | None = None
 
@@ -61,20 +61,20 @@ class FilterLine(Horizontal):
         self.leave()
 
     def leave(self) -> None:
-        """Close the line, and leave the filter to the list."""
-        self._tell()
-        # Disabled, or the focus would come to it when a screen begins.
+        """Close the line but keep the filter."""
+        self._apply_filter()
+        # Otherwise it would get the focus when a screen is opened.
         self._line.disabled = True
         self.display = False
         self.screen.query_one(PagedList).focus()
 
     @on(SafeInput.Changed)
     def wait_for_rest(self, event: SafeInput.Changed) -> None:
-        """Filter a moment later, unless more is typed."""
+        """Filter after a pause in typing."""
         event.stop()
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(REST_S, self._tell)
+        self._rest = self.set_timer(REST_S, self._apply_filter)
 
-    def _tell(self) -> None:
+    def _apply_filter(self) -> None:
         self.text = " ".join(self._line.value.split())

@@ -1,4 +1,4 @@
-"""What forms are made of. Texts arrive as `Content`, and what is typed is made safe."""
+"""Form widgets. Labels are `Content`, and input is made safe."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -15,7 +15,7 @@ MAX_CHARS = 200
 
 
 class SafeInput(Input):
-    """A line to type in. Control characters that are pasted into it do not enter."""
+    """A line to type in, which drops pasted control characters."""
 
     def __init__(self, *, max_length: int = MAX_CHARS, disabled: bool = False) -> None:
         super().__init__(max_length=max_length, compact=True, disabled=disabled)
@@ -25,7 +25,7 @@ class SafeInput(Input):
 
 
 class TextButton(Button):
-    """A button."""
+    """A button with safe text."""
 
     def __init__(
         self,
@@ -35,29 +35,29 @@ class TextButton(Button):
         variant: Literal["default", "primary", "error"] = "default",
         is_default: bool = False,
     ) -> None:
-        """Create a button; `is_default`: enter presses it from the other fields."""
+        """Create a button; with `is_default`, enter in another field presses it."""
         if is_default:
             label = joined([label, safe("↵")], by=" ")
         super().__init__(label, id=id, variant=variant, compact=True)
-        self.active_effect_duration = 0  # during it, enter would be lost
+        self.active_effect_duration = 0  # enter would be ignored during the effect
 
 
 class Choices(Select[str]):
-    """One of several texts. Enter opens the list; what is typed there finds one."""
+    """A choice among texts. Enter opens the list, in which typing searches."""
 
     def __init__(self, texts: Sequence[str], preset: str) -> None:
-        # Option prompts take markup in a str and none in Content.
+        # In an option prompt, a str is markup and a Content is not.
         options = [(safe(text), text) for text in texts]
         super().__init__(options, value=preset, allow_blank=False, compact=True)
 
     @property
     def chosen(self) -> str:
-        """The text that is chosen."""
+        """The chosen text."""
         return str(self.value)
 
 
 class LabelledField(Horizontal):
-    """A widget with its label before it, on one line."""
+    """A label and its widget on one line."""
 
     DEFAULT_CSS = """
     LabelledField { height: 1; }

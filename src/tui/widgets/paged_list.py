@@ -1,7 +1,7 @@
 """A list with a cursor that draws only the visible lines.
 
-Textual's DataTable measures every cell of every row: 12 s for 100,000. This one draws lines of
-a page cache, so its cost depends on the screen's height alone.
+Textual's DataTable measures every cell of every row: 12 s for 100,000 rows. This list draws lines
+from a page cache, so its cost depends only on the screen's height.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,23 +24,23 @@ from tui.text import AGE_CELLS, NONE, age, highlighted, safe, show_message
 from tui.widgets.pages import Missing, Pages, T, just_before
 
 GAP_CELLS = 2
-"""Between columns."""
+"""The gap between columns."""
 
 SCROLLBAR_GAP_CELLS = 1
-"""Between text and the scrollbar."""
+"""The gap between text and the scrollbar."""
 
 MARK = "● "
-"""Before the text of a marked row, in its first column without a width of its own."""
+"""Prefix of a marked row's text, in the first column without a fixed width."""
 
 MAX_CELL_CHARS = 400
-"""A field may hold 20,000 characters; more than these are never seen, and measuring is slow."""
+"""Longest text to measure, which is slow; a field may have 20,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListColumn(Generic[T]):
-    """A column of a list. `cells` is its width; 0 shares what the others leave, up to `at_most`.
+    """A column of a list. `cells` is its width; 0 shares the remaining width, up to `at_most`.
 
-    It is there in lists of at least `from_cells`. `is_right` aligns it to the right.
+    It is shown in lists at least `from_cells` wide. `is_right` aligns it to the right.
     """
 
     heading: str
@@ -52,7 +52,7 @@ class ListColumn(Generic[T]):
 
 
 def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListColumn[T], int]]:
-    """Return the columns that a list of this width shows, each with its width."""
+    """Return the columns that fit into this width, each with its own width."""
     shown = [column for column in columns if column.from_cells <= width_cells]
     left = width_cells - sum(column.cells for column in shown) - GAP_CELLS * (len(shown) - 1)
     flexible = sum(not column.cells for column in shown)
@@ -67,7 +67,7 @@ def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListCo
 
 
 def text_cell(text: str | None, style: str = "") -> Content:
-    """Return a text from data as a cell; a dash for None."""
+    """Return the text from data as a cell; a dash for None."""
     return safe(NONE, "dim") if text is None else safe(text[:MAX_CELL_CHARS], style)
 
 
@@ -79,7 +79,7 @@ def age_column(
     *,
     none: str = NONE,
 ) -> ListColumn[T]:
-    """Return a column of how long ago an instant was; `none` stands for None."""
+    """Return a column with the age of an instant; it shows `none` for None."""
 
     def cell(row: T) -> Content:
         at = instant(row)
@@ -89,17 +89,17 @@ def age_column(
 
 
 def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
-    """Return the content on a line of the widget's width, cut if it does not fit."""
+    """Return the content as a line of the widget's width, cut if it does not fit."""
     ground = style.rich_style
     return Strip(_segments(widget, content, style)).adjust_cell_length(widget.size.width, ground)
 
 
 def _segments(widget: Widget, content: Content, style: Style) -> Iterator[Segment]:
-    """Yield the content's text with its styles on top of this one."""
+    """Yield the content's text with its styles applied on top of `style`."""
     parse = widget.app.stylesheet.parse_style
     match content.spans:
         case [Span(start=0, end=end, style=part)] if end == len(content.plain):
-            # Nearly every cell has one style, for which `Content.render` sorts spans all the same.
+            # Fast path: nearly every cell has one style, and `Content.render` would sort spans.
             yield Segment(content.plain, (style + parse(part)).rich_style)
         case _:
             for text, part in content.render(style, end="", parse_style=parse):
@@ -107,14 +107,14 @@ def _segments(widget: Widget, content: Content, style: Style) -> Iterator[Segmen
 
 
 SCREENS_AHEAD = 2
-"""The next page is asked for when fewer than these many screens of rows are left."""
+"""The next page is requested when fewer than this many screens of rows are left."""
 
-PAGES_READ_ANEW = 10
-"""A list into which rows are inserted is read again as far as these pages."""
+MAX_RELOADED_PAGES = 10
+"""Pages of a list that a refresh reloads; further down only the visible rows are read again."""
 
 
 class PagedList(ScrollView, Generic[T], can_focus=True):
-    """Rows in columns, under a heading that stays. It asks for pages with `PageWanted`."""
+    """Rows in columns under a fixed heading. It requests pages with `PageWanted`."""
 
     BINDINGS = bindings(Place.LIST)
     COMPONENT_CLASSES = {
@@ -135,81 +135,81 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     """
 
     cursor: reactive[int] = reactive(0, repaint=False)
-    """The number of the row that keys act on."""
+    """The number of the row at the cursor, from 0."""
 
     is_stale: reactive[bool] = reactive(False)
-    """Whether the rows are old, because the newest are unavailable."""
+    """Whether the rows are outdated because the store is unavailable."""
 
     @dataclass(eq=False)
     class PageWanted(Message):
-        """Somebody fill this page: `fill` with the rows after `cursor`, or `fail`."""
+        """A request for a page: the screen calls `fill` with the rows after `cursor`, or `fail`."""
 
         page: int
         cursor: str
 
     @dataclass(eq=False)
     class Chosen(Message):
-        """Enter, or a click on the row that has the cursor."""
+        """Posted on enter, or on a click on the row at the cursor."""
 
         row: Any
 
     class Changed(Message):
-        """The cursor, or what is known of the list, changed."""
+        """Posted when the cursor or the known rows changed."""
 
     def __init__(
         self, columns: Sequence[ListColumn[T]], key: Callable[[T], str], *, inserts: bool = False
     ) -> None:
-        """Create a list. `inserts`: new rows may come between others, as in lists by name."""
+        """Create a list. `inserts`: new rows may appear between others, as in lists by name."""
         super().__init__()
         self._columns = columns
         self._key = key
         self.inserts = inserts
         self.terms: Sequence[str] = ()
-        """What the list is filtered by, which is highlighted in its rows."""
+        """The terms of the filter, which are highlighted in the rows."""
 
         self.marked: dict[str, T] = {}
         """The marked rows, by key."""
 
         self._wanted = ""
-        """The key of the row that the cursor goes to when it is read."""
+        """The key of the row to move the cursor to once it is read; empty for none."""
 
         self._fitted: list[tuple[ListColumn[T], int]] = []
-        self._fresh: Pages[T] | None = None
-        """The list being read again, which will take the place of the one that is shown."""
+        self._reloading: Pages[T] | None = None
+        """The list being reloaded, which will replace the one that is shown; None if none is."""
         self.is_replaced = False
-        """Whether that is another list than the one that is shown."""
+        """Whether the list being loaded is a different one."""
         self._asked: tuple[Pages[T], int] | None = None
         self._has_failed = False
         self.empty: Sequence[Content] = ()
-        """The lines that stand for the rows when there are none."""
+        """The lines shown when there are no rows."""
 
         self.pages: Pages[T] = Pages(key)
 
-    # State that comes down.
+    # State set by the screen.
 
     def show_columns(self, columns: Sequence[ListColumn[T]]) -> None:
-        """Show these columns of the same rows."""
+        """Show the same rows with these columns."""
         self._columns = columns
         self._fitted = fit(columns, self._row_cells)
         self.refresh()
 
     def show_title(self, title: Content) -> None:
-        """Show the title in the frame. Textual's own setter repaints all rows as well."""
+        """Show the title in the frame; unlike Textual's setter, without repainting all rows."""
         if self._border_title is None or not self._border_title.is_same(title):
             self._border_title = title
             left, top = self.content_offset
             self.refresh(Region(-left, -top, self.outer_size.width, 1))
 
     def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
-        """Show the page that was asked for."""
+        """Show the requested page."""
         if self._asked is None or self._asked[1] != page:
             return
         pages, self._asked, self._has_failed = self._asked[0], None, False
         self.is_stale = False
         pages.fill(page, rows, next_cursor)
-        if pages is self._fresh and self.is_replaced:
+        if pages is self._reloading and self.is_replaced:
             self._begin_at_wanted(pages)
-        elif pages is self._fresh:
+        elif pages is self._reloading:
             self._compare(pages)
         self._go_to_wanted()
         if self.pages.is_complete:
@@ -217,9 +217,9 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._grow()
 
     def fail(self, *, is_gone: bool = False) -> None:
-        """Note that the page could not be read; nothing is asked until `refresh_rows`.
+        """Record that the page could not be read; no page is requested until `refresh_rows`.
 
-        `is_gone`: whatever the rows belonged to is not there any more, and so neither are they.
+        `is_gone`: the owner of the rows no longer exists, so they are removed.
         """
         if is_gone:
             self._begin(Pages(self._key))
@@ -227,46 +227,46 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._has_failed = True
         self._grow()
 
-    def refresh_rows(self, *, anew: bool = False) -> None:
-        """Read what is visible again, and what followed since. Cursor and view stay.
+    def refresh_rows(self, *, reloads: bool = False) -> None:
+        """Read the visible rows again, and rows added at the end. Cursor and view stay.
 
-        `anew`: rows that are gone leave the list, instead of saying so where they were; and what is
-        being read already, perhaps from before the change that is to be seen, is asked for again.
+        `reloads`: deleted rows are removed instead of being shown as deleted; and a read in progress,
+        which may predate the change to show, is repeated.
         """
         self._has_failed = False
-        if anew:
+        if reloads:
             self._asked = None
         if self.is_replaced:
-            pass  # what was asked for last comes first
-        elif not (self.inserts or anew) or not self.pages.next_page:
+            pass  # the latest request comes first
+        elif not (self.inserts or reloads) or not self.pages.next_page:
             self.pages.expect_changes()
-        elif (self._fresh is None or anew) and not self._is_far_down:
-            self._fresh = Pages(self._key, self.pages.start)
-        elif anew:
+        elif (self._reloading is None or reloads) and not self._is_far_down:
+            self._reloading = Pages(self._key, self.pages.start)
+        elif reloads:
             self.pages.expect_changes()
         self._ask()
         self.refresh()
 
     def reload(self) -> None:
-        """Read the list again as it is now; far down from the cursor's row on."""
+        """Read the list again; far down, from the cursor's row on."""
         row = self.current
         if self.inserts and self._is_far_down and row is not None and not self.is_replaced:
             self.restart(keeps_rows=True, row=self._key(row))
         else:
-            self.refresh_rows(anew=True)
+            self.refresh_rows(reloads=True)
 
     @property
     def _is_far_down(self) -> bool:
-        return self.pages.page_of(max(self.cursor, self.scroll_offset.y)) >= PAGES_READ_ANEW
+        return self.pages.page_of(max(self.cursor, self.scroll_offset.y)) >= MAX_RELOADED_PAGES
 
     def restart(self, *, keeps_rows: bool = False, row: str = "") -> None:
-        """Show another list from its start, or at the row of this key.
+        """Show another list, from its start or at the row of this key.
 
-        `keeps_rows`: show these rows until the first of the other list are read, and keep the marks.
+        `keeps_rows`: show the current rows until the first of the other list are read; keep the marks.
         """
         self._asked, self._has_failed, self._wanted = None, False, row
         if keeps_rows:
-            self._fresh, self.is_replaced = Pages(self._key), True
+            self._reloading, self.is_replaced = Pages(self._key), True
             self._ask()
         else:
             self.marked.clear()
@@ -274,14 +274,14 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self._grow()
 
     def _begin_at_wanted(self, pages: Pages[T]) -> None:
-        """Show the other list once the row to begin at is read; begin there if that is far down."""
+        """Show the other list once its wanted row is read; if far down, load it from there."""
         if not self._wanted or pages.is_complete or pages.find(self._wanted) is not None:
             self._begin(pages)
-        elif pages.start:  # the row was deleted, and this is where it was
+        elif pages.start:  # the row was deleted; the list begins where it was
             self._wanted = ""
             self._begin(pages)
-        elif pages.next_page >= PAGES_READ_ANEW:
-            self._fresh = Pages(self._key, just_before(self._wanted))
+        elif pages.next_page >= MAX_RELOADED_PAGES:
+            self._reloading = Pages(self._key, just_before(self._wanted))
 
     def _go_to_wanted(self) -> None:
         if not self._wanted or self.is_replaced:
@@ -289,11 +289,11 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         number = self.pages.find(self._wanted)
         if number is not None:
             self.cursor = number
-        if number is not None or (self.pages.is_complete and self._fresh is None):
+        if number is not None or (self.pages.is_complete and self._reloading is None):
             self._wanted = ""
 
     def _begin(self, pages: Pages[T]) -> None:
-        self.pages, self._fresh, self.is_replaced = pages, None, False
+        self.pages, self._reloading, self.is_replaced = pages, None, False
         self.is_stale = False
         self._resize_list()
         self.cursor = 0
@@ -301,16 +301,16 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     @property
     def current(self) -> T | None:
-        """The row that has the cursor; None when there is none, or it is not read yet."""
+        """The row at the cursor; None if there is none, or it is not read yet."""
         if self.cursor >= self.pages.count:
             return None
         row = self.pages.peek(self.cursor)
         return None if isinstance(row, Missing) else row
 
     def is_ready(self) -> bool:
-        """Return whether the row at the cursor is one of the list that was asked for; if not, say so.
+        """Return whether the row at the cursor belongs to the requested list; if not, say so.
 
-        Where that one cannot be read, the rows that are shown stay usable.
+        If that list cannot be read, the rows that are shown stay usable.
         """
         is_usable = self._wanted or self._has_failed or self.is_stale
         is_loading = self.is_replaced and not is_usable
@@ -319,12 +319,12 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return not is_loading
 
     def select(self, key: str) -> None:
-        """Move the cursor to the row of this key, as soon as it is read."""
+        """Move the cursor to the row of this key once it is read."""
         self._wanted = key
         self._go_to_wanted()
 
     def toggle_mark(self) -> None:
-        """Mark the row at the cursor, or take its mark away; and go to the next row."""
+        """Mark or unmark the row at the cursor, then move to the next row."""
         if not self.is_ready():
             return
         row = self.current
@@ -334,25 +334,25 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._grow()
 
     def unmark(self) -> None:
-        """Take all marks away."""
+        """Remove all marks."""
         self.marked.clear()
         self._grow()
 
     def _compare(self, fresh: Pages[T]) -> None:
-        """Show the list that was read again as soon as it reaches as far as the reader."""
+        """Show the reloaded list once it reaches the visible rows and the cursor."""
         current = self.current
         number = None if current is None else fresh.find(self._key(current))
         top, lines = self.scroll_offset.y, self._row_lines
         reaches = number is not None or fresh.count > self.cursor + lines
-        # The wheel shows other rows than those around the cursor.
+        # With the mouse wheel the visible rows may not include the cursor.
         is_seen = top <= self.cursor < top + lines
         if not fresh.is_complete and not (reaches and (is_seen or fresh.count > top + lines)):
             return
-        self.pages, self._fresh = fresh, None
+        self.pages, self._reloading = fresh, None
         moved = 0 if number is None else number - self.cursor
         self._resize_list()
         self.set_reactive(PagedList.cursor, max(0, min(self.cursor + moved, fresh.count - 1)))
-        # At the top the user watches what arrives; elsewhere no line moves.
+        # At the top new rows become visible; elsewhere the visible rows do not move.
         self.scroll_to(y=top + moved if top else 0, animate=False, force=True)
         if is_seen:
             self._scroll_to_cursor()
@@ -364,18 +364,18 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.post_message(self.Changed())
 
     def _resize_list(self) -> None:
-        # One line for the heading, and one that says that more is coming.
+        # One line for the heading, and one that says that more rows are being read.
         lines = self.pages.count + (0 if self.pages.is_complete else 1)
         self.virtual_size = Size(self.size.width, lines + 1)
 
     def _ask(self) -> None:
-        """Ask for the page that is needed most, one at a time."""
+        """Request the page that is needed most, unless one is being read."""
         if self._asked is not None or self._has_failed or not self.size:
             return
         first = self.scroll_offset.y
         page: int | None
-        if self._fresh is not None:
-            pages, page = self._fresh, self._fresh.next_page
+        if self._reloading is not None:
+            pages, page = self._reloading, self._reloading.next_page
         else:
             pages = self.pages
             page = pages.wanted(
@@ -402,7 +402,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self.call_after_refresh(self._ask)  # what is read already is painted first
+        self.call_after_refresh(self._ask)  # rows already read are painted first
 
     def watch_cursor(self, old: int, new: int) -> None:
         for number in (old, new):
@@ -421,7 +421,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.scroll_to(y=top, animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
-        if not self._fitted:  # painted for the first time, before it is told of its size
+        if not self._fitted:  # the first paint comes before the first resize event
             self._fitted = fit(self._columns, self._row_cells)
         if y == 0:
             headings = [safe(column.heading) for column, _ in self._fitted]
@@ -435,7 +435,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             return line_strip(self, safe("(deleted)", "italic"), style)
         cells = [safe("…")] * len(self._fitted) if row is Missing.UNREAD else self._cells(row)
         if number == self.cursor:
-            # On its ground other colors than its own could not be read.
+            # On the cursor's background other colors would be illegible.
             cells = [highlighted(safe(cell.plain), self.terms) for cell in cells]
         return self._draw(cells, style)
 
@@ -447,7 +447,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return cells
 
     def _draw(self, cells: Sequence[Content], style: Style) -> Strip:
-        """Return the cells side by side; one that does not fit ends in an ellipsis."""
+        """Return the cells side by side; a cell that does not fit ends in an ellipsis."""
         segments = list[Segment]()
         blanks, ground = "", style.rich_style
         for cell, (column, width) in zip(cells, self._fitted, strict=True):
@@ -464,7 +464,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return Strip(segments).adjust_cell_length(self.size.width, ground)
 
     def _quiet_line(self, y: int, number: int) -> Content:
-        """Return a line below the rows: that more is coming, or that the list is empty."""
+        """Return a line below the rows: that more are being read, or that the list is empty."""
         line = safe("")
         if not self.pages.is_complete and number == self.pages.count:
             line = safe("… not loaded" if self._has_failed else "… loading")
@@ -473,10 +473,10 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return line.truncate(self._row_cells, ellipsis=True)
 
     def _style(self, component: str = "") -> Style:
-        """Return the style of lines of this component class, or of rows."""
+        """Return the style of this component class; empty: of rows."""
         style = self.get_visual_style(component) if component else self.visual_style
         if component == "paged-list--cursor" and self.app.no_color:
-            # Nothing else shows the row; and a visual style drops a reverse of CSS.
+            # Nothing else shows the cursor; and `visual_style` drops CSS's reverse.
             style += Style(reverse=True)
         return style + Style(dim=True) if self.is_stale else style
 
@@ -496,7 +496,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.cursor = 0
 
     def action_last(self) -> None:
-        """Move the cursor to the last row that is loaded."""
+        """Move the cursor to the last loaded row."""
         self.action_move(self.pages.count)
 
     def action_choose(self) -> None:

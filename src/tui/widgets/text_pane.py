@@ -1,4 +1,4 @@
-"""A text to read: paragraphs wrapped to the width, drawn line by line."""
+"""A pane of paragraphs, wrapped to its width and drawn line by line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ MAX_WIDTH_CELLS = 100
 """Longer lines are hard to read, however wide the terminal is."""
 
 SLICE_S = 0.02
-"""How long wrapping may keep the event loop from keys and painting."""
+"""How long wrapping may block the event loop."""
 
 PAUSE_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A text that wraps. `mark` is before its first line; the others are indented alike."""
+    """A text that wraps. `mark` precedes its first line; the others are indented by its width."""
 
     content: Content
     mark: str = ""
@@ -32,7 +32,7 @@ class Paragraph:
 
 
 class TextPane(ScrollView, can_focus=True):
-    """Shows paragraphs, and scrolls."""
+    """Shows scrollable paragraphs."""
 
     BINDINGS = bindings(Place.TEXT)
     DEFAULT_CSS = """
@@ -48,7 +48,7 @@ class TextPane(ScrollView, can_focus=True):
         self._width = 0
 
     def show(self, paragraphs: Sequence[Paragraph], *, from_start: bool = True) -> None:
-        """Show these paragraphs from their start, or from where the pane was; if they are new."""
+        """Show the paragraphs if they changed, from the start or at the current scroll position."""
         if paragraphs == self._paragraphs:
             return
         self._paragraphs = paragraphs
@@ -57,7 +57,7 @@ class TextPane(ScrollView, can_focus=True):
             self.scroll_to(y=0, animate=False, force=True)
 
     def show_line(self, line: Paragraph) -> None:
-        """Show this line alone."""
+        """Show only this line."""
         self.show([line])
 
     def on_resize(self) -> None:
@@ -77,7 +77,7 @@ class TextPane(ScrollView, can_focus=True):
         self._wrap_slice()
 
     def _wrap_slice(self) -> None:
-        """Wrap some more lines, perhaps not all: 2 MiB of text take half a second."""
+        """Wrap lines for SLICE_S, then continue later: 2 MiB of text take half a second."""
         enough = perf_counter() + SLICE_S
         for paragraph in self._unwrapped:
             self._lines += wrapped(paragraph, self._width)
@@ -88,7 +88,7 @@ class TextPane(ScrollView, can_focus=True):
         self.refresh()
 
     def line(self, number: int) -> Content:
-        """Return a line as it is wrapped; a blank one after the last."""
+        """Return a wrapped line; a blank one after the last."""
         return self._lines[number] if number < len(self._lines) else safe("")
 
     def render_line(self, y: int) -> Strip:
@@ -108,7 +108,7 @@ class TextPane(ScrollView, can_focus=True):
 
 
 def wrapped(paragraph: Paragraph, width_cells: int) -> list[Content]:
-    """Return the lines of a paragraph. Even a paragraph without text takes one."""
+    """Return the wrapped lines of a paragraph, at least one."""
     mark = safe(paragraph.mark, paragraph.mark_style)
     indent = mark.cell_length
     if paragraph.content.cell_length + indent <= width_cells:

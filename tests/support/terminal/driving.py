@@ -187,8 +187,8 @@ def footer(app: App[int]) -> str:
 
 def toasts(app: App[int]) -> list[str]:
     """The messages that are shown, as toasts or in the line of keys, whole."""
-    told = [line.told.text for line in app.screen.query(KeyLine) if line.told is not None]
-    return [*(toast.message for toast in app._notifications), *told]
+    messages = [line.message.text for line in app.screen.query(KeyLine) if line.message is not None]
+    return [*(toast.message for toast in app._notifications), *messages]
 
 
 def copied(app: App[int], monkeypatch: pytest.MonkeyPatch) -> list[str]:
