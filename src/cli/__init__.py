@@ -1,1 +1,1 @@
-"""The `resumes` command: it reads flags, calls the other packages, and prints."""
+"""The `resumes` command: it parses flags, calls the other packages, and prints results."""

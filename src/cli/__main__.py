@@ -1,20 +1,20 @@
-"""The program's entry point, as `resumes` and as `python -m cli`, which is how `resumes up` starts
-its processes."""
+"""The program's entry point, as `resumes` and as `python -m cli`. `resumes up` starts its processes
+with the latter."""
 
 import sys
 
 INTERRUPTED = 130
 FAILED = 1
-"""Same values as in `cli.errors`, which is not imported yet."""
+"""The same values as in `cli.errors`, which is not imported yet."""
 
 SYSTEMS = ("linux", "darwin")
-"""Where all modules can be imported; README.md says what macOS lacks."""
+"""Systems on which all modules can be imported; README.md says what macOS lacks."""
 
 
 def main() -> None:
-    """Run the console script and end the process; after Ctrl-C, however early, without a word.
+    """Run the console script and end the process; after Ctrl-C, however early, print nothing.
 
-    On an unsupported system, print one line before importing anything it lacks.
+    On an unsupported system, print one line before importing anything that it lacks.
     """
     if sys.platform not in SYSTEMS:
         sys.stderr.write(

@@ -1,4 +1,4 @@
-"""How a command fails: every error becomes one line on standard error and an exit code."""
+"""Errors of commands: each becomes one line on standard error and an exit code."""
 
 import contextlib
 import errno
@@ -17,16 +17,16 @@ from resumes.errors import ErrorCode, ResumesError
 
 
 class ExitCode(IntEnum):
-    """How a command ended, for scripts."""
+    """The result of a command, for scripts."""
 
     DONE = 0
-    """Everything was done; files that were held or are duplicates count as done."""
+    """Everything was done; held and duplicate files count as done."""
 
     FAILED = 1
-    """Something failed: a file, an item, the one thing that was asked for."""
+    """Something failed: a file, an item, or the command itself."""
 
     USAGE = 2
-    """The command line or a setting cannot be used, such as a path that does not exist."""
+    """The command line or a setting is invalid, such as a path that does not exist."""
 
     UNAVAILABLE = 3
     """The store or the network is unavailable."""
@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
     """Ctrl-C, as a shell reports it: 128 + SIGINT."""
 
     READER_GONE = 141
-    """Nobody reads standard output any more, as a shell reports it: 128 + SIGPIPE."""
+    """The reader of standard output has gone, as a shell reports it: 128 + SIGPIPE."""
 
 
 EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
@@ -55,7 +55,7 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
     ErrorCode.STATEMENT_REFUSED: ExitCode.FAILED,
     ErrorCode.STORE_INCOMPATIBLE: ExitCode.UNAVAILABLE,
 }
-"""One for every code; a test walks them all."""
+"""The exit code for every error code; a test checks that none is missing."""
 
 
 GONE: Mapping[str, str] = {
@@ -65,16 +65,16 @@ GONE: Mapping[str, str] = {
     "resumes plans set --per-day": "use the setting rate_per_day.",
     "resumes tui --web": "use ssh, or a web terminal of your own (docs/terminal.md).",
 }
-"""Options and commands of earlier releases, and what to use instead."""
+"""Removed options and commands, and their replacements."""
 
 
 LONG_WORD = re.compile(r"(\S{160})\S+")
-"""A word of a usage error that is cut: click repeats what was typed, whatever its length."""
+"""A word to cut in usage errors, because click repeats input of any length."""
 
 
 def describe(error: click.UsageError) -> str:
-    """Return what click says on one line, and where to read more: `… See `resumes up --help``."""
-    # Choices come on lines of their own.
+    """Return click's message on one line, then where to read more: `… See `resumes up --help``."""
+    # click puts choices on separate lines.
     message = LONG_WORD.sub(r"\1…", " ".join(error.format_message().split()))
     if error.ctx is None:
         return message
@@ -92,7 +92,7 @@ def describe(error: click.UsageError) -> str:
 
 
 def _find_setting(option: str) -> str | None:
-    """Return where to set what is not an option here, but a setting."""
+    """Return where to set the value if it is a setting instead of an option of this command."""
     from resumes.settings import ENV_PREFIX, Settings
 
     name = option.lstrip("-").replace("-", "_")
@@ -103,16 +103,16 @@ def _find_setting(option: str) -> str | None:
 
 
 class Failed(click.ClickException):
-    """The command did not do what was asked; the message says why. Exit code 1."""
+    """The command failed for the reason in the message. Exit code 1."""
 
     exit_code = ExitCode.FAILED
 
 
 def run(call: Callable[[], object], session: Session) -> int:
-    """Run the call, say how it failed, if it did, and return the exit code.
+    """Run the call, report its failure if any, and return the exit code.
 
-    The commands that a message names lead to the session's home and store. The traceback of an
-    unexpected failure goes to a file in that home, if there is one.
+    Commands in messages get the flags of the session's home and store. The traceback of an
+    unexpected failure goes to a file in that home, if it exists.
     """
     try:
         result = call()
@@ -120,33 +120,33 @@ def run(call: Callable[[], object], session: Session) -> int:
     except BrokenPipeError:
         code: int = ExitCode.READER_GONE
     except click.Abort as error:
-        # click wraps Ctrl-C, and the end of input at a question, in the same exception.
+        # click raises the same exception for Ctrl-C and for the end of input at a question.
         if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
             code = ExitCode.INTERRUPTED
         else:
-            code = _tell("No answer; nothing was done", ExitCode.FAILED)
+            code = _report("No answer; nothing was done", ExitCode.FAILED)
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         code = ExitCode.USAGE
     except click.UsageError as error:
-        code = _tell(describe(error), error.exit_code)
+        code = _report(describe(error), error.exit_code)
     except click.ClickException as error:
-        code = _tell(error.format_message(), error.exit_code)
+        code = _report(error.format_message(), error.exit_code)
     except ResumesError as error:
-        code = _tell(session.installation().typeable(error.message), EXIT_CODES[error.code])
+        code = _report(session.installation().typeable(error.message), EXIT_CODES[error.code])
     except OSError as error:
-        code = _tell_refusal(error)
+        code = _report_refusal(error)
     except MemoryError:
-        code = _tell_refusal(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
+        code = _report_refusal(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
     except RuntimeError as error:
-        # Python's words where the system refuses a thread.
+        # Python's message when the system refuses a thread.
         is_of_thread = str(error) == "can't start new thread"
         refusal = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        code = _tell_refusal(refusal) if is_of_thread else _tell_internal(session)
-    except Exception:  # noqa: BLE001 - the edge: whatever nobody foresaw must not reach the user as a traceback
-        code = _tell_internal(session)
+        code = _report_refusal(refusal) if is_of_thread else _report_internal(session)
+    except Exception:  # noqa: BLE001 - the edge: no unexpected error may reach the user as a traceback
+        code = _report_internal(session)
     else:
         code = result if isinstance(result, int) else ExitCode.DONE
     _drop_unwritten_output()
@@ -156,7 +156,7 @@ def run(call: Callable[[], object], session: Session) -> int:
 OUTPUT_ERRNOS = frozenset(
     {errno.EBADF, errno.ECONNRESET, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.ENXIO}
 )
-"""Of errors without a path: those of writing to standard output or standard error."""
+"""Errors without a path that come from writing to standard output or standard error."""
 
 REMEDIES = {
     errno.EAGAIN: "Cannot start another process or thread ({}). Stop other processes, or raise the limit: `ulimit -u`, "
@@ -168,23 +168,23 @@ REMEDIES = {
 """Messages for exhausted resources, by errno."""
 
 
-def _tell_refusal(error: OSError) -> int:
+def _report_refusal(error: OSError) -> int:
     if os.environ.get("RESUMES_DEBUG") == "1":
         import traceback
 
         say(traceback.format_exc())
-    return _tell(describe_refusal(error), ExitCode.FAILED)
+    return _report(describe_refusal(error), ExitCode.FAILED)
 
 
 def describe_refusal(error: OSError) -> str:
-    """Return what the system refused, and what to do about it."""
+    """Return what the system refused, and the remedy."""
     reason = error.strerror or str(error)
     name = error.filename
     if reason.startswith("No usable temporary directory"):
         return "No temporary folder: this needs a writable /tmp or TMPDIR"
     if name is not None:
         return f"Cannot use {os.fsdecode(name)}: {reason}"
-    # Of BlockingIOErrors, only those of streams have this.
+    # Only a BlockingIOError from a stream has characters_written.
     if error.errno in OUTPUT_ERRNOS or hasattr(error, "characters_written"):
         return f"Cannot write the output: {reason}"
     if error.errno in REMEDIES:
@@ -192,37 +192,37 @@ def describe_refusal(error: OSError) -> str:
     return f"The system refused a request: {reason}. Set RESUMES_DEBUG=1 to see which one"
 
 
-def _tell(message: str, code: int) -> int:
-    # Where standard error is gone too, the exit code has to do.
+def _report(message: str, code: int) -> int:
+    # If standard error is gone too, only the exit code remains.
     with contextlib.suppress(OSError):
         say(f"Error: {safe_text(message)}", level="error")
     return int(code)
 
 
-def _tell_internal(session: Session) -> int:
+def _report_internal(session: Session) -> int:
     import traceback
 
     failure_id = os.urandom(4).hex()
     report = traceback.format_exc()
     if os.environ.get("RESUMES_DEBUG") == "1":
         say(report)
-        return _tell(f"Internal error {failure_id}", ExitCode.FAILED)
+        return _report(f"Internal error {failure_id}", ExitCode.FAILED)
     place = "set RESUMES_DEBUG=1 to see details"
     with contextlib.suppress(OSError, ResumesError):
         folder = session.settings().home / "logs"
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"error-{failure_id}.txt"
-        # Values can stand in a traceback's last line: for the owner's eyes only.
+        # A traceback's last line may contain data, so only the owner may read the file.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(report)
         place = f"details are in {path}"
-    return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
+    return _report(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
 
 
 def _drop_unwritten_output() -> None:
-    """Drop what cannot be written to standard output: at its end Python would complain, and change
-    the exit code."""
+    """Drop buffered output that cannot be written: at exit Python would report it and change the
+    exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:

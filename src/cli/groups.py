@@ -1,4 +1,4 @@
-"""What commands share: the flags that all of them take, options of several, the question before a loss."""
+"""What commands share: common flags, shared options, and confirmation before a loss."""
 
 import math
 import os
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PORT = click.IntRange(0, 65_535)
-"""A port to listen on; 0 takes a free one."""
+"""A port to listen on; 0 for any free port."""
 
 
 class Seconds(click.FloatRange):
-    """A number of seconds up to an hour."""
+    """A number of seconds, up to an hour."""
 
     def __init__(self) -> None:
         super().__init__(0, 3_600)
@@ -30,7 +30,7 @@ class Seconds(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number. NaN, of which no comparison is true, is in every range of click's."""
+        """Return the number, but reject NaN, which passes click's range check."""
         seconds: float = super().convert(value, param, ctx)
         if math.isnan(seconds):
             self.fail(f"{value!r} is not a number of seconds.", param, ctx)
@@ -42,7 +42,7 @@ LOG_FORMAT = click.option(
     type=click.Choice(["text", "json"]),
     help="Log format. [default: text]",
 )
-"""For commands that run services."""
+"""The option for commands that run services."""
 
 ACCESS_LOG = click.option(
     "--access-log/--no-access-log",
@@ -55,20 +55,20 @@ YES = click.option(
     is_flag=True,
     help="Skip the confirmation. This option is required if standard input is not a terminal.",
 )
-"""For all commands that destroy something: they `confirm` it."""
+"""The option for commands that delete data; without it they call `confirm`."""
 
 
 def account_option(
     sentence: str = "Account to use; optional if there is only one account.",
 ) -> Callable[[FC], FC]:
-    """Return `--account NAME`; the sentence is its help."""
+    """Return the option `--account NAME` with this help text."""
     return click.option("--account", metavar="NAME", help=sentence)
 
 
 def confirm(question: str) -> None:
-    """Return after a yes; after a no, say that nothing was done and end the command.
+    """Return if the user confirms; otherwise say that nothing was done and end the command.
 
-    Raises InvalidArgument without a terminal to ask on.
+    Raises InvalidArgument if there is no terminal to ask on.
     """
     if not sys.stdin.isatty():
         raise InvalidArgument("Cannot ask for confirmation without a terminal: use --yes")
@@ -78,7 +78,7 @@ def confirm(question: str) -> None:
 
 
 class NewPath(click.Path):
-    """A path to write to. It is not empty: `Path` would make that the current folder."""
+    """A path to write to, which must not be empty: `Path("")` is the current folder."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -90,7 +90,7 @@ class NewPath(click.Path):
 
 
 class Folder(NewPath):
-    """A folder, which is there or can be created."""
+    """A folder that exists or can be created."""
 
     def __init__(self) -> None:
         super().__init__(file_okay=False)
@@ -98,14 +98,14 @@ class Folder(NewPath):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> "Path":
-        """Return its path. `pathlib` is imported only if one was given."""
+        """Return its path. `pathlib` is imported only when needed."""
         from pathlib import Path
 
         return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 def _store_flag(context: click.Context, option: click.Parameter, value: Any) -> None:
-    # Each may stand before or after the command. A flag after it is parsed later, and wins.
+    # A flag may come before or after the command. The later one is parsed last and wins.
     session = context.find_object(Session)
     if value is not None and session is not None:
         setattr(session, option.human_readable_name, value)
@@ -138,7 +138,7 @@ def store_options(*, hidden: bool) -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A command that takes `--json`, `--home` and `--database`, except those that it defines itself."""
+    """A command with `--json`, `--home` and `--database`, unless it defines them itself."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -146,26 +146,26 @@ class Command(click.Command):
         as_json = click.Option(
             ["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", **_NOTED
         )
-        # Help shows the store's options before the command.
+        # Hidden here, because the help shows the store's options before the command.
         common = [*store_options(hidden=True), as_json]
-        self.params.extend(one for one in common if taken.isdisjoint(one.opts))
+        self.params.extend(option for option in common if taken.isdisjoint(option.opts))
 
 
 class CommandGroup(Command, click.Group):
-    """A group of commands, which takes `--json`, `--home` and `--database` for them."""
+    """A group of commands that accepts `--json`, `--home` and `--database` for them."""
 
     command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of definition, which is the order of use."""
+        """Return the names in the order of definition."""
         return list(self.commands)
 
 
 def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command, called as the function is unless named."""
+    """Make a function a command with this name, by default the function's."""
     return click.command(name, cls=Command)
 
 
 def group(name: str | None = None) -> Callable[[Callable[..., Any]], CommandGroup]:
-    """Make a function a group of commands, called as the function is unless named."""
+    """Make a function a command group with this name, by default the function's."""
     return click.group(name, cls=CommandGroup)

@@ -20,20 +20,20 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class SafeFormatter(logging.Formatter):
-    """One record, one line, escaped; a traceback keeps its own lines."""
+    """Formats a record as one escaped line; a traceback keeps its lines."""
 
-    converter = staticmethod(time.gmtime)  # UTC, as everywhere
+    converter = staticmethod(time.gmtime)  # UTC
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Return the line of a record, without its traceback."""
+        """Return the record's line, without its traceback."""
         return safe_text(super().formatMessage(record))
 
 
 class JsonFormatter(logging.Formatter):
-    """One record, one line of JSON: `at`, `level`, `logger`, `message`, perhaps `exception`."""
+    """Formats a record as one line of JSON: `at`, `level`, `logger`, `message`, any `exception`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record; its traceback is one string."""
+        """Return the record's line, with the traceback as one string."""
         line = {
             "at": timestamp(int(record.created * 1_000_000)),
             "level": record.levelname,
@@ -46,17 +46,17 @@ class JsonFormatter(logging.Formatter):
 
 
 def _text(value: str) -> str:
-    """Return the text with lone surrogates, as in names of files, escaped."""
+    """Return the text with lone surrogates, which file names may contain, escaped."""
     return value.encode("utf-8", "backslashreplace").decode()
 
 
 def set_up_logs(*, as_json: bool = False, writer: LogWriter | None = None) -> None:
-    """Log our own messages from INFO on, those of libraries from WARNING on, to standard error or by
-    a writer."""
+    """Log our own messages from INFO, those of libraries from WARNING, to standard error or to the
+    writer."""
     handler = logging.StreamHandler(writer)
     if as_json:
         handler.setFormatter(JsonFormatter())
-        # Whoever reads lines of JSON gets no others.
+        # A reader of JSON lines must not get other lines.
         redirect_messages(_log_words)
     else:
         handler.setFormatter(SafeFormatter(FORMAT, TIME))
@@ -70,17 +70,17 @@ def _log_words(level: Level, text: str) -> None:
 
 
 def open_service_log(*, as_json: bool) -> LogWriter:
-    """Log as `set_up_logs` does, by a thread; return its writer, for other lines."""
+    """Log as `set_up_logs` does, but from a thread; return its writer for other lines."""
     writer = LogWriter(STANDARD_ERROR)
     set_up_logs(as_json=as_json, writer=writer)
     return writer
 
 
 def is_file_or_pipe(stream: TextIO) -> bool:
-    """Return whether what is written to the stream goes to one, rather than to a terminal."""
+    """Return whether the stream writes to a file or a pipe instead of a terminal."""
     try:
         return not os.isatty(stream.fileno())
-    except OSError:  # it is kept in this process, as some who call us keep it
+    except OSError:  # an in-memory stream, set by a caller
         return False
 
 
@@ -88,8 +88,8 @@ def is_file_or_pipe(stream: TextIO) -> bool:
 def narrating(*, as_json: bool) -> Iterator[None]:
     """Write logs and messages of the block to standard error.
 
-    To a file or a pipe a thread writes them: a service neither waits for a reader that is slow or
-    stuck, nor ends when it is gone or the disk is full.
+    A thread writes them to a file or a pipe, so that a service neither waits for a slow or stuck
+    reader, nor ends when the reader is gone or the disk is full.
     """
     if not is_file_or_pipe(sys.stderr):
         set_up_logs(as_json=as_json)

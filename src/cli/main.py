@@ -1,9 +1,9 @@
-"""The `resumes` command: its options, its table of commands, and the edge around them.
+"""The `resumes` command: its options, its table of commands, and its error handling.
 
 `resumes --help` and completion must be fast, and the store alone takes a third of a second to
-import. So the command knows its commands by name and summary, and imports the module of one
-when it is needed. Those modules import what they use at their top. The modules imported below, which
-every run needs, import only there what help uses too, and the rest in the functions that use it.
+import. So this module lists the commands by name and summary, and imports a command's module only
+when needed. Those modules have all their imports at the top. The modules imported below, which
+every run loads, import at the top only what the help needs, and the rest inside functions.
 """
 
 import os
@@ -57,21 +57,21 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "completion": ("cli.commands.completion:completion", "Print a shell's completion script."),
     },
 }
-"""Commands by name, in the order and under the headings that help shows them: where each is found, and
-its summary, the first sentence of its help."""
+"""By heading, in the order of the help: each command's name, its location, and its summary, which
+is the first sentence of its help."""
 
 COMMANDS: Final = {name: place for part in SECTIONS.values() for name, place in part.items()}
 
 
 class Resumes(CommandGroup):
-    """The command itself, which imports a command when it is run, not when it is listed.
+    """The top-level command, which imports a command when it is run, not when it is listed.
 
-    All failures end here, as one line and an exit code.
+    All errors end here as one line and an exit code.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.commands = COMMANDS  # type: ignore[assignment]  # click takes names alone from it
+        self.commands = COMMANDS  # type: ignore[assignment]  # click only reads the names
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command of this name; None if there is none."""
@@ -82,7 +82,7 @@ class Resumes(CommandGroup):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands under their headings, from the summaries alone."""
+        """Write the commands under their headings, using only the summaries."""
         column = max(map(len, COMMANDS))
         for heading, places in SECTIONS.items():
             with formatter.section(heading):
@@ -91,7 +91,7 @@ class Resumes(CommandGroup):
                 )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Return names of commands, from the summaries alone; then the group's options."""
+        """Return the names of commands, using only the summaries, then the group's options."""
         from click.shell_completion import CompletionItem
 
         return [
@@ -101,21 +101,21 @@ class Resumes(CommandGroup):
         ] + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, say what failed, and exit with the code of `cli.errors`."""
+        """Run, report a failure, and exit with a code of `cli.errors`."""
         session = Session()
         kwargs |= {"standalone_mode": False, "obj": session}
         sys.exit(errors.run(lambda: super(Resumes, self).main(*args, **kwargs), session))
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the command line; end as `invoke` does if nobody reads the help or the version."""
+        """Parse the command line; exit as `invoke` does if the reader of the help is gone."""
         try:
             return super().make_context(*args, **kwargs)
         except BrokenPipeError:
             raise click.exceptions.Exit(ExitCode.READER_GONE) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was given; end it here if nobody reads its output, `head` for instance,
-        which has what it wanted: click would do that in its own way."""
+        """Run the given command. If the reader of its output is gone, such as `head`, return
+        READER_GONE, for which click would use another exit code."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -136,15 +136,16 @@ def resumes() -> None:
 
 
 def refuse_closed_output() -> None:
-    """End the process if standard output is closed, not merely thrown away; have the other two streams
-    lead nowhere if they are closed.
+    """End the process if standard output is closed; redirect the other two standard streams to
+    nowhere if they are closed.
 
-    The store would be opened under its number and take what is printed, a new key would be lost.
+    Otherwise the store could be opened as file descriptor 1 and receive the output, and a new key
+    would be lost.
     """
     closed = [number for number, stream in enumerate(STREAMS) if getattr(sys, stream) is None]
     while closed and os.open(os.devnull, os.O_RDWR) < max(closed):
         pass
-    if sys.stdin is None:  # empty, for those who read it
+    if sys.stdin is None:  # replaced by an empty stream
         sys.stdin = os.fdopen(0, encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8")
@@ -156,22 +157,22 @@ def refuse_closed_output() -> None:
 
 
 def keep_interrupts() -> None:
-    """Have Ctrl-C reach the program also where Python drops exceptions.
+    """Make Ctrl-C end the program even where Python drops exceptions.
 
-    Its KeyboardInterrupt can fall into the callback of a weak reference or into `__del__`, from
-    where nothing is raised: it would be printed as ignored, and the program would continue. It is raised
-    again by the next call or return after the callback: later, a short command would be at its end.
+    KeyboardInterrupt may be raised in a weak reference's callback or in `__del__`, where Python prints
+    it as ignored and continues. It is raised again at the next call or return after the callback;
+    any later, a short command would have ended.
     """
-    tell = sys.unraisablehook
+    report = sys.unraisablehook
 
     def interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
         if isinstance(dropped.exc_value, KeyboardInterrupt):
             sys.setprofile(interrupt)
         else:
-            tell(dropped)
+            report(dropped)
 
     def interrupt(frame: FrameType, event: str, arg: object) -> None:
-        if frame.f_code is not interrupt_again.__code__:  # where it would be dropped as well
+        if frame.f_code is not interrupt_again.__code__:  # there it would be dropped as well
             sys.setprofile(None)
             raise KeyboardInterrupt
 
@@ -188,6 +189,6 @@ def main() -> None:
     refuse_closed_output()
     keep_interrupts()
     for stream in (sys.stdout, sys.stderr):
-        # A terminal of another encoding gets escapes for what it cannot show, not a failure.
+        # Escape characters that the terminal's encoding lacks instead of failing.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # typeshed: any TextIO
     resumes(prog_name="resumes")

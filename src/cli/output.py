@@ -1,4 +1,4 @@
-"""What commands print: data on standard output, messages on standard error, tables, outcome lines."""
+"""Printing: data to standard output, messages to standard error, tables, outcome lines."""
 
 import contextlib
 import os
@@ -19,14 +19,14 @@ from resumes.text import escaped, escaped_in_json, escaped_json
 ELLIPSIS = "…"
 
 safe_text: Final = escaped
-"""What is not harmless is shown escaped, line ends too: one value stays on one line."""
+"""Escapes unsafe characters, including line ends, so that a value stays on one line."""
 
 safe_json: Final = escaped_json
-"""The same characters, escaped so that it is still JSON. Line ends between values stay."""
+"""Escapes the same characters so that the text stays JSON. Line ends between values are kept."""
 
 
 def width(text: str) -> int:
-    """Return how many cells the text takes in a terminal."""
+    """Return the width of the text in terminal cells."""
     if text.isascii():
         return len(text)
     return sum(map(_char_width, text))
@@ -39,7 +39,7 @@ def _char_width(char: str) -> int:
 
 
 def cut(text: str, cells: int) -> str:
-    """Return the text in at most `cells` cells, its end replaced by an ellipsis where it is longer."""
+    """Return the text in at most `cells` cells, cut with an ellipsis if it is longer."""
     if width(text) <= cells:
         return text
     kept, used = "", 0
@@ -52,37 +52,37 @@ def cut(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int, *, to_the_right: bool = False) -> str:
-    """Return the text filled with blanks to `cells` cells, at its end or, `to_the_right`, its start."""
+    """Return the text padded with blanks to `cells` cells; `to_the_right` pads at the start."""
     blanks = " " * max(0, cells - width(text))
     return blanks + text if to_the_right else text + blanks
 
 
 GAP = "  "
 NARROWEST = 12
-"""Cells that a flexible column keeps, however narrow the terminal."""
+"""Minimum width of a flexible column, in cells."""
 
 
 Level = Literal["info", "warning", "error"]
-"""As logs have them. `logging` itself would cost every `--help` 7 ms."""
+"""Log levels as strings, because importing `logging` would cost every `--help` 7 ms."""
 
 Narrator = Callable[[Level, str], None]
-"""Takes a level and a line of text, which may be empty."""
+"""Writes a line of text, which may be empty, at a level."""
 
 
 class _Narration:
-    """The narrator of this process, if it does not print lines of text, and whether these begin with the time."""
+    """Where this process sends messages; None for standard error, with or without the time."""
 
     by: Narrator | None = None
     is_timed: bool = False
 
 
 TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
-"""The time of a log line, in UTC."""
+"""The time format of log lines, in UTC."""
 
 
 @contextlib.contextmanager
 def timed(*, is_wanted: bool = True) -> Iterator[None]:
-    """Begin each message of the block with the time, as log lines do: it is one of many for hours."""
+    """Begin each message in the block with the time, for commands that run for hours."""
     _Narration.is_timed = is_wanted
     try:
         yield
@@ -91,14 +91,14 @@ def timed(*, is_wanted: bool = True) -> Iterator[None]:
 
 
 def redirect_messages(narrator: Narrator | None) -> None:
-    """Send all messages of this process to the narrator from now on, without styles; None ends it."""
+    """Send all later messages of this process to the narrator, without styles; None stops that."""
     _Narration.by = narrator
 
 
 def say(text: str = "", *, level: Level = "info") -> None:
-    """Write a message, a line on standard error. Escape what comes from data first.
+    """Write a message line to standard error. The caller must escape text from data.
 
-    The level is for those who read logs, where it goes to one.
+    The level matters only if messages are redirected to a log.
     """
     if _Narration.is_timed and text:
         text = f"{time.strftime(TIME, time.gmtime())} {text}"
@@ -109,22 +109,22 @@ def say(text: str = "", *, level: Level = "info") -> None:
 
 
 def put(text: str = "") -> None:
-    """Write data, a line on standard output. Escape what comes from data first."""
+    """Write a line of data to standard output. The caller must escape text from data."""
     click.echo(text, file=sys.stdout, color=_color())
 
 
 def _color() -> bool | None:
-    # None lets click decide by whether the stream is a terminal (no-color.org for the rest).
+    # With None click decides by whether the stream is a terminal (see no-color.org).
     return False if os.environ.get("NO_COLOR") else None
 
 
 def put_json(value: Any) -> None:
-    """Write a document to standard output, indented, its keys in the order given."""
+    """Write a document to standard output, indented, with keys in the given order."""
     _put_json(value, indent=2)
 
 
 def put_json_line(value: Any) -> None:
-    """Write a document to standard output, on one line."""
+    """Write a document to standard output on one line."""
     _put_json(value, separators=(",", ":"))
 
 
@@ -137,16 +137,16 @@ def _put_json(value: Any, **layout: Any) -> None:
 def put_json_text(text: str) -> None:
     """Write JSON text to standard output."""
     if not sys.stdout.encoding.lower().startswith("utf"):
-        # In a locale of another encoding, an é would be no JSON.
+        # In another encoding, non-ASCII characters would not be valid JSON.
         text = "".join(char if char.isascii() else escaped_in_json(char) for char in text)
     put(safe_json(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its title, and what it shows of what a row is of.
+    """A column of a table: its title, and a function from a row to the cell's text.
 
-    A flexible one is cut where the terminal is too narrow.
+    A flexible column is cut if the terminal is too narrow.
     """
 
     title: str
@@ -156,7 +156,7 @@ class Column:
 
 
 def put_table(columns: Sequence[Column], rows: Iterable[Any]) -> None:
-    """Write a table to standard output, cells escaped; on a terminal, cut to its width."""
+    """Write a table with escaped cells to standard output; on a terminal, cut it to the width."""
     body = [[safe_text(column.cell(row)) for column in columns] for row in rows]
     titles = [column.title for column in columns]
     widths = [max(map(width, cells)) for cells in zip(titles, *body, strict=True)]
@@ -185,7 +185,7 @@ def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]
 
 
 def put_fields(fields: Iterable[tuple[str, str]]) -> None:
-    """Write names and values to standard output, one a line, values aligned and escaped."""
+    """Write one name and value per line to standard output, with values aligned and escaped."""
     pairs = [(name, safe_text(value)) for name, value in fields]
     longest = max(len(name) for name, _ in pairs)
     for name, value in pairs:
@@ -193,7 +193,7 @@ def put_fields(fields: Iterable[tuple[str, str]]) -> None:
 
 
 def instant(timestamp: str | None) -> str:
-    """Return a stored instant as people read it, to the minute in UTC; a dash for none."""
+    """Return a stored timestamp in readable form, to the minute in UTC; a dash for None."""
     return "-" if timestamp is None else minute(timestamp)
 
 
@@ -207,19 +207,19 @@ COLORS = {
 
 
 def line(outcome: str, name: str, message: str | None = None) -> str:
-    """Return `failed     acme/x.json: Invalid JSON at byte 906: …`, escaped."""
+    """Return an outcome line, escaped: `failed     acme/x.json: Invalid JSON at byte 906: …`."""
     word = click.style(outcome.ljust(9), fg=COLORS.get(outcome))
     said = f": {safe_text(message)}" if message else ""
     return f"{word}  {safe_text(name)}{said}"
 
 
 def summary(counts: Mapping[str, int], *, always: Sequence[str] = ("done", "failed")) -> str:
-    """Return `3 done, 0 failed, 2 held`: those in `always`, and others that are not 0."""
+    """Return `3 done, 0 failed, 2 held`: the counts in `always`, and others if not 0."""
     return ", ".join(
         f"{count:,} {outcome}" for outcome, count in counts.items() if count or outcome in always
     )
 
 
 def issues_as_json(issues: Sequence[Issue]) -> list[dict[str, Any]]:
-    """Return problems or warnings as the API gives them."""
+    """Return problems or warnings in the API's format."""
     return [{"path": issue.path, "message": issue.message} for issue in issues]

@@ -1,8 +1,8 @@
-"""Process 1 of a container, which inherits the processes whose parents have ended, and must reap them.
+"""Process 1 of a container, which inherits orphaned processes and must reap them.
 
-A command that `on_import` runs may leave some in the background, for example. So process 1 only reaps
-and forwards signals, and a child of it runs `resumes`: there, waiting for any child would take the exit
-codes of those that the service itself waits for.
+For example, a command run by `on_import` may leave background processes. So process 1 only reaps
+and forwards signals, and its child runs `resumes`. If the service itself reaped any child, it would
+take the exit codes of processes that it waits for.
 """
 
 import os
@@ -19,15 +19,15 @@ FORWARDED: Final = (
     signal.SIGUSR2,
 )
 FROM_KEYS: Final = (signal.SIGINT, signal.SIGQUIT)
-"""What a terminal sends to the child too when keys are pressed."""
+"""Signals from key presses, which the terminal sends to the child as well."""
 
 
 def run_in_child() -> None:
-    """Return in a child of this process; here, end when it has ended, with the same exit code.
+    """Fork and return in the child; the parent ends after the child, with the same exit code.
 
-    Call it before threads are started. If a signal killed the child, the exit code is 128 plus its number.
+    Call this before starting threads. If a signal killed the child, the exit code is 128 + its number.
     """
-    # The kernel drops signals to process 1 that it neither handles nor blocks.
+    # The kernel drops signals that process 1 neither handles nor blocks.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [*FORWARDED, signal.SIGCHLD])
     child = os.fork()
     if child == 0:
@@ -40,7 +40,7 @@ def run_in_child() -> None:
             if not (is_from_kernel and number in FROM_KEYS):
                 os.kill(child, number)
             continue
-        # One signal may stand for several children.
+        # One SIGCHLD may stand for multiple children.
         pid, status = os.waitpid(-1, os.WNOHANG)
         while pid not in (0, child):
             pid, status = os.waitpid(-1, os.WNOHANG)

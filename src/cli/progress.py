@@ -1,7 +1,7 @@
-"""Progress on standard error, drawn by rich: of an import, a watched folder, a copy, a backup, a check.
+"""Progress on standard error, drawn by rich: imports, a watched folder, copies, backups, checks.
 
-The status holds our own words and nothing from data. Without a terminal there is no status, and each
-file has its line.
+The status line contains only our own words, no data. Without a terminal there is no status line,
+and each file gets its own line.
 """
 
 import contextlib
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from resumes.store.transfer.copies import CopyProgress
 
 Show = Callable[[str, int, int | None], None]
-"""Shows what is being done, how much of it is done, and of how much; None: not known."""
+"""Shows a description, the amount done and the total, which is None if unknown."""
 
 Count = Callable[[str, int], None]
-"""Shows what is being done and how many are done."""
+"""Shows a description and the number done."""
 
 REDRAWS_PER_S: Final = 5
 
 
 @contextlib.contextmanager
 def status_line(*, is_wanted: bool = True) -> Iterator[Show | None]:
-    """Yield what keeps a status on the last line of the terminal, below all that is written.
+    """Yield a function that shows a status on the terminal's last line, below all other output.
 
-    It is drawn from the first text on; an empty one removes it. Yield None if it is not wanted, or
-    if standard error is not a terminal that can rewrite a line.
+    The first text draws the line, an empty text removes it. Yield None if it is not wanted, or if
+    standard error is not a terminal that can rewrite a line.
     """
     if not is_wanted or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
         yield None
@@ -64,15 +64,15 @@ def status_line(*, is_wanted: bool = True) -> Iterator[Show | None]:
     finally:
         try:
             display.stop()
-        except IndexError:  # interrupted while it started, before rich had set up what it removes
+        except IndexError:  # interrupted before rich was fully started
             display.console.show_cursor()
 
 
 @contextlib.contextmanager
 def counting(noun: str, total: int | None = None, *, is_wanted: bool = True) -> Iterator[Count]:
-    """Show during the block how far it is: `exported 12,345 of 100,000 resumes`.
+    """Show progress during the block: `exported 12,345 of 100,000 resumes`.
 
-    `total` is None if nobody knows it.
+    `total` is None if unknown.
     """
     with status_line(is_wanted=is_wanted) as show:
 
@@ -85,12 +85,12 @@ def counting(noun: str, total: int | None = None, *, is_wanted: bool = True) -> 
 
 
 WORDS: Final = {"copying": "Copying", "proving": "Comparing", "checking": "Checking"}
-"""What a copy does in its stages, of which each goes through all rows."""
+"""The verb for each stage of a copy; each stage goes through all rows."""
 
 
 @contextlib.contextmanager
 def copy_progress() -> Iterator[Callable[["CopyProgress"], None]]:
-    """Yield what shows how far a copy, a backup or an account is."""
+    """Yield a function that shows the progress of a copy, a backup or an account file."""
     with status_line() as show:
 
         def watch(progress: "CopyProgress") -> None:
@@ -108,33 +108,33 @@ def describe_copy(progress: "CopyProgress") -> str:
 
 
 FEW: Final = 20
-"""Files of one outcome that have a line each while more wait; those after them are counted."""
+"""Files of an outcome with their own line while more files wait; later ones are only counted."""
 
 COUNTED: Final = ("done", "duplicate", "held")
-"""Outcomes that ask nothing of anybody. A file that failed always has its line."""
+"""Outcomes that need no action. A failed file always gets its own line."""
 
 
 class Meter:
-    """Shows the outcomes of files, and how far the importer is.
+    """Shows the outcomes of files and the importer's progress.
 
-    Without a status every file has a line. The methods may be called from any thread.
+    Without a status line every file gets its own line. Thread-safe.
     """
 
     def __init__(self, show: Show | None = None) -> None:
         self._show = show
         self._lock = threading.Lock()
         self._files: Counter[str] = Counter()
-        """By outcome: those that had a line or were counted since the last backlog."""
+        """Files since the last backlog by outcome, shown or only counted."""
 
     def put_file(self, outcome: str, name: str, message: str | None) -> None:
-        """Give the file a line, or count it."""
+        """Print a line for the file, or only count it."""
         with self._lock:
             self._files[outcome] += 1
             if self._show is None or outcome not in COUNTED or self._files[outcome] <= FEW:
                 say(line(outcome, name, message))
 
     def put_progress(self, progress: "Progress") -> None:
-        """Show how far the importer is, while there is a backlog."""
+        """Show the importer's progress while there is a backlog."""
         if self._show is None:
             return
         if progress.waiting <= FEW:
@@ -145,7 +145,7 @@ class Meter:
             self._show(describe(progress), handled, total)
 
     def close(self) -> None:
-        """Remove the status, and say how many files were only counted."""
+        """Remove the status line, and say how many files were only counted."""
         if self._show is None:
             return
         with self._lock:
@@ -158,7 +158,7 @@ class Meter:
 
 @contextlib.contextmanager
 def metered(*, is_wanted: bool) -> Iterator[Meter]:
-    """Yield a meter, with a status on standard error if that is wanted and a terminal."""
+    """Yield a meter, with a status line if wanted and if standard error is a terminal."""
     with status_line(is_wanted=is_wanted) as show, contextlib.closing(Meter(show)) as meter:
         yield meter
 

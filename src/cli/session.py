@@ -1,4 +1,4 @@
-"""The global flags of one run, and from them the settings, the store, and an account in it."""
+"""The global flags of a run, which select the settings, the store, and an account in it."""
 
 import shutil
 import sys
@@ -23,25 +23,23 @@ NAME = "resumes"
 
 @dataclass(slots=True)
 class Session:
-    """The flags of all commands. None: not given."""
+    """The flags common to all commands. None means not given."""
 
     home: "Path | None" = None
     database: str | None = None
     as_json: bool = False
 
     def settings(self, **flags: Any) -> "Settings":
-        """Return the settings in force, with a command's own flags; None was not given."""
+        """Return the effective settings, including a command's own flags; None means not given."""
         from resumes.settings import load_settings
 
         return load_settings(home=self.home, database=self.database, **flags)
 
     def store(self, *, create: bool = False, read_cache_bytes: int | None = None) -> "Store":
-        """Open the store. `create`: a new one, and its home, when there is none yet.
+        """Open the store; with `create`, create it and its home if missing, or upgrade it.
 
-        `read_cache_bytes` is what each thread that reads keeps of it; None is the store's choice.
-
-        Without `create` a store of an older version is left as it is and refused, since reading
-        should change nothing.
+        `read_cache_bytes` is the cache of each reading thread; None for the store's default. Without
+        `create` a store of an older version is refused, because reading must not change it.
         """
         from resumes.store import open_store
 
@@ -56,20 +54,20 @@ class Session:
         return open_store(settings.database_url, upgrade=create, read_cache_bytes=read_cache_bytes)
 
     def answer(self, document: Any, sentence: str) -> None:
-        """Print the document, with `--json`, or say the sentence. Escape what comes from data first."""
+        """Print the document with `--json`, otherwise the sentence. The caller escapes data in it."""
         if self.as_json:
             put_json(document)
         else:
             say(sentence)
 
     def installation(self) -> "Installation":
-        """Return the installation of these flags, for the checks of its health."""
+        """Return the installation that these flags select, for health checks."""
         from resumes.health.findings import Installation
 
         return Installation(self.settings, self.store, self.command_line)
 
     def command_line(self, *words: str) -> str:
-        """Return a command to type next, with the flags that this one was given; none holds a password."""
+        """Return a command to run next, with the flags of this run, but without any password."""
         import shlex
 
         flags: list[str] = []
@@ -84,7 +82,7 @@ class Session:
 
 
 def program() -> str:
-    """Return how this program is called from here: by its name only where the shell would find it."""
+    """Return the command for this program: its name if the shell finds it, otherwise its path."""
     from pathlib import Path
 
     called = Path(sys.argv[0])
@@ -98,7 +96,7 @@ def program() -> str:
     except OSError:  # the folder was removed
         return NAME
     called = called.absolute()
-    # Services run in /, and whoever reads their log is elsewhere.
+    # Services run in /, and their log is read elsewhere, so a relative path would be useless.
     if here != Path("/") and called.is_relative_to(here):
         return str(called.relative_to(here))
     return str(called)
@@ -108,7 +106,7 @@ pass_session = click.make_pass_decorator(Session)
 
 
 def make_home(home: "Path") -> None:
-    """Create the folder if it does not exist, for its owner only, as it holds personal data."""
+    """Create the folder if needed, accessible only to its owner, because it holds personal data."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -118,9 +116,9 @@ def make_home(home: "Path") -> None:
 
 
 def choose_account(session: Session, store: "Store", name: str | None) -> "AccountInfo":
-    """Return the account of this name; without a name that of the setting, or the only one there is.
+    """Return the account of this name; without a name, that of the setting, or the only account.
 
-    Raises NotFound, and InvalidArgument when there are several to choose from.
+    Raises NotFound, and InvalidArgument if there is more than one to choose from.
     """
     from resumes.store import accounts
 

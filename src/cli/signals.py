@@ -1,4 +1,4 @@
-"""What SIGTERM, Ctrl-C and SIGHUP do to a command: it stops, or ignores a hangup without a terminal."""
+"""Handling of SIGTERM, Ctrl-C and SIGHUP: stopping, and ignoring a hangup without a terminal."""
 
 import _thread
 import contextlib
@@ -14,10 +14,10 @@ STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @contextlib.contextmanager
 def stop_event() -> Iterator[threading.Event]:
-    """Yield an event that the first SIGTERM or SIGINT sets; the second one acts as it always did.
+    """Yield an event that the first SIGTERM or SIGINT sets; a second one acts as before the block.
 
-    So does SIGHUP, the end of the terminal, unless it is ignored, as below `nohup`.
-    Only for the main thread, where Python runs handlers.
+    SIGHUP, the end of the terminal, sets it too, unless it is ignored, as under `nohup`.
+    Only for the main thread, where Python runs signal handlers.
     """
     stop = threading.Event()
     before: dict[int, Any] = {number: signal.getsignal(number) for number in STOPPING}
@@ -25,10 +25,10 @@ def stop_event() -> Iterator[threading.Event]:
         del before[signal.SIGHUP]
 
     def request_stop(number: int, _: FrameType | None) -> None:
-        # In a thread, as this may interrupt the very one that holds the event's lock, waiting for
-        # it; and without the locks of `threading`, which that may hold as well.
+        # In a thread, because the interrupted thread may hold the event's lock; and by `_thread`,
+        # because it may also hold locks of `threading`.
         _thread.start_new_thread(stop.set, ())
-        if number != signal.SIGHUP:  # the system sends it, and so may the shell
+        if number != signal.SIGHUP:  # both the kernel and the shell may send one
             signal.signal(number, before[number])
 
     for number in before:
@@ -42,21 +42,21 @@ def stop_event() -> Iterator[threading.Event]:
 
 @contextlib.contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Have the first SIGTERM during the block raise KeyboardInterrupt, as Ctrl-C does.
+    """Make the first SIGTERM during the block raise KeyboardInterrupt, as Ctrl-C does.
 
-    So what is half written is removed before the process ends by the signal.
-    Only for the main thread, where Python runs handlers.
+    Partially written files are then removed before the signal ends the process.
+    Only for the main thread, where Python runs signal handlers.
     """
     before = signal.getsignal(signal.SIGTERM)
-    is_told = False
+    is_requested = False
 
     def interrupt(number: int, _: FrameType | None) -> None:
-        nonlocal is_told
-        is_told = True
+        nonlocal is_requested
+        is_requested = True
         signal.signal(number, before)
         raise KeyboardInterrupt
 
-    if before is not signal.SIG_DFL:  # somebody waits for it, or wants it ignored
+    if before is not signal.SIG_DFL:  # SIGTERM is already handled, or ignored on purpose
         yield
         return
     signal.signal(signal.SIGTERM, interrupt)
@@ -64,19 +64,19 @@ def sigterm_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-        if is_told:
+        if is_requested:
             signal.raise_signal(signal.SIGTERM)
 
 
 def end_with_standard_input() -> None:
     """Send this process SIGTERM when its standard input ends.
 
-    The parent holds the other end of that pipe and never writes, so it ends with the parent,
-    however that dies.
+    The parent holds the other end of the pipe and never writes, so the input ends when the parent
+    dies, for whatever reason.
     """
 
     def wait() -> None:
-        # Not through sys.stdin: its lock would be held, waiting, when the interpreter ends.
+        # Not through sys.stdin, whose lock would still be held when the interpreter exits.
         with contextlib.suppress(OSError):
             while os.read(0, 1_024):
                 pass
@@ -88,8 +88,8 @@ def end_with_standard_input() -> None:
 def ignore_hangup_without_terminal() -> None:
     """Ignore SIGHUP, in child processes too, if this process has no controlling terminal.
 
-    No terminal can hang up then: the signal is that of logrotate or `systemctl kill`, to services that
-    have nothing to reload.
+    Without a terminal the signal comes from logrotate or `systemctl kill`, meant for services that
+    reload, which these do not.
     """
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))

@@ -1,8 +1,8 @@
-"""The supervisor of `up` and `demo`: it starts the API and the importer, restarts and ends them.
+"""The supervisor of `up` and `demo`, which starts, restarts and ends the API and the importer.
 
-Two processes and not two threads: a backlog of files must not starve the API (pitfalls I16).
-They are started as new interpreters, never forked, and end with us, since their standard
-input is a pipe that only we hold.
+These are two processes instead of threads, because a backlog of files must not starve the API
+(pitfalls I16). They are started as new interpreters, never forked, and end with the supervisor,
+because their standard input is a pipe that only it holds.
 """
 
 import contextlib
@@ -24,19 +24,19 @@ from resumes.settings import Settings
 FIRST_PAUSE_S: Final = 0.5
 MAX_PAUSE_S: Final = 30.0
 STEADY_S: Final = 60.0
-"""A process that has lived this long is restarted without the pauses of before."""
+"""After running this long, a process is restarted without the accumulated back-off."""
 READY_WITHIN_S: Final = 330.0
-"""Longer than the API's start timeout, so that the API reports the error."""
+"""Longer than the API's start timeout, so that the API itself reports a timeout."""
 END_WITHIN_S: Final = 65.0
-"""Longer than the API waits for accepted requests and for workers."""
+"""Longer than the API waits for accepted requests and workers."""
 LOOK_EVERY_S: Final = 0.2
 
 
 class Child:
-    """A `resumes` command in a process of its own, restarted with back-off when it dies.
+    """A `resumes` command in its own process, restarted with back-off when it dies.
 
-    `name` is what we call it to people. Arguments may be changed between restarts. `environment`
-    is added to ours.
+    `name` is its name in messages. `arguments` may be changed between restarts. `environment` is
+    added to that of this process.
     """
 
     def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -49,11 +49,11 @@ class Child:
         self.start()
 
     def start(self) -> None:
-        """Start the process; its standard error appears on ours. Raises OSError."""
+        """Start the process, which inherits standard error. Raises OSError."""
         self._restart_at_s: float | None = None
         self._started_at_s = time.monotonic()
-        # -P: a folder named cli in the working directory must not be imported instead of ours. A session of
-        # its own: Ctrl-C reaches us alone, and we end the children, once, in order.
+        # -P: a folder named cli in the working directory must not be imported. A new session: only
+        # the supervisor receives Ctrl-C, and ends the children once and in order.
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "cli", *self.arguments],
             stdin=subprocess.PIPE,
@@ -68,11 +68,11 @@ class Child:
         assert process.stdout is not None
         with contextlib.suppress(ValueError), process.stdout as lines:
             self._first_lines.put(next(lines, None))
-            for _ in lines:  # for ever, so that the child never blocks on a full pipe
+            for _ in lines:  # until the end, so that the child never blocks on a full pipe
                 pass
 
     def wait_for_line(self, stop: threading.Event) -> str | None:
-        """Return the first line of its standard output; None if it ends, or `stop` is set, before that."""
+        """Return the first line of its standard output; None if it ends or `stop` is set first."""
         deadline_s = time.monotonic() + READY_WITHIN_S
         while not stop.is_set() and time.monotonic() < deadline_s:
             with contextlib.suppress(queue.Empty):
@@ -80,7 +80,7 @@ class Child:
         return None
 
     def restart_if_dead(self) -> None:
-        """Restart it if it has ended, after a pause that grows each time."""
+        """Restart the process if it has ended, after a pause that grows each time."""
         code = self.process.poll()
         if code is None:
             return
@@ -99,14 +99,14 @@ class Child:
             self._close_input()
             try:
                 self.start()
-            except OSError as error:  # no memory or no room for a process, say
+            except OSError as error:  # for example, out of memory or of processes
                 self._restart_at_s = now_s + self._pause_s
                 why = f"cannot be restarted yet ({error.strerror}); trying again in {self._pause_s:g} s."
                 say(f"{self._name} {why}", level="warning")
                 self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
 
     def wait_for_end(self) -> None:
-        """Wait until it has ended; kill it if that takes too long."""
+        """Wait for the process to end; kill it after END_WITHIN_S."""
         try:
             self.process.wait(END_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -122,9 +122,9 @@ class Child:
 
 
 class Supervisor:
-    """The processes of these settings, which end with the block that it is used in.
+    """The API and the importer with these settings; a context manager that ends them on exit.
 
-    Messages of the block are part of their log, which may be unwritable: none of them ends for that.
+    Messages in the block go to the same log; an unwritable log ends no process.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -144,10 +144,10 @@ class Supervisor:
                 child.wait_for_end()
 
     def start(self, stop: threading.Event) -> str | None:
-        """Start the API and then the importer, whose outcomes appear on our standard error.
+        """Start the API, then the importer, whose outcomes appear on standard error.
 
-        Return the API's address, or None if asked to stop before it has one. Raises StoreUnavailable
-        when it does not come up; it has said why on standard error.
+        Return the API's address, or None if `stop` is set before that is known. Raises
+        StoreUnavailable if the API does not start; it has reported why on standard error.
         """
         settings = self._settings
         access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
@@ -163,7 +163,7 @@ class Supervisor:
                 raise StoreUnavailable(f"The API did not start {within}. Try again")
             raise StoreUnavailable("The API did not start; see above")
         url = str(json.loads(line)["url"])
-        # Restarted, it keeps its address, also one that was free by chance.
+        # A restarted API keeps its port, even one that the system chose.
         child.arguments += ["--port", url.rpartition(":")[2].strip("/")]
         self._start("The importer", ["watch", str(settings.inbox.absolute())])
         return url
@@ -172,15 +172,15 @@ class Supervisor:
         settings = self._settings
         home = ["--home", str(settings.home.absolute())]
         log_format = ["--log-format", settings.log_format]
-        # Restarted, it keeps its store, whatever the configuration says by then. Not on its command
-        # line: every user of the machine can read that, and a password may stand in the address.
+        # A restarted process keeps its store even if the configuration changed. Not a flag: every
+        # user of the machine can read the command line, and the address may contain a password.
         environment = {"RESUMES_DATABASE": settings.database_url}
         child = Child(name, [*home, *words, *log_format], environment)
         self._children.append(child)
         return child
 
     def watch(self, stop: threading.Event) -> None:
-        """Restart children that end, until asked to stop."""
+        """Restart children that end, until `stop` is set."""
         while not stop.wait(LOOK_EVERY_S):
             for child in self._children:
                 child.restart_if_dead()

@@ -1,1 +1,1 @@
-"""The commands, a module for each group."""
+"""The commands, one module per group."""

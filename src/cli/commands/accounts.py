@@ -1,4 +1,4 @@
-"""`resumes accounts`: create, list, show, change and delete accounts; export and import one as a file."""
+"""`resumes accounts`: create, list, show, change, delete, export and import accounts."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,7 @@ ROWS: Final = {
     "digest": "imported_digests",
     "key": "api_keys",
 }
-"""What `--json` calls the rows of these tables."""
+"""The names in `--json` for the rows of these tables."""
 
 COLUMNS = (
     Column("account", lambda account: account.name, is_flexible=True),
@@ -58,7 +58,7 @@ def create(session: Session, name: str, plan: str) -> None:
     inbox = session.settings().inbox / account.name
     try:
         inbox.mkdir(parents=True, exist_ok=True)
-    except OSError as error:  # the account is there all the same
+    except OSError as error:  # the account is created nevertheless
         say(f"Its inbox {safe_text(str(inbox))} could not be made: {error.strerror}.")
     else:
         if not session.as_json:
@@ -242,7 +242,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:
-    """Return the account as `--json` prints it. `maxResumes` and `freePlaces` null: unlimited."""
+    """Return the account as `--json` prints it; `maxResumes` and `freePlaces` null: unlimited."""
     return {
         "id": account.id,
         "name": account.name,

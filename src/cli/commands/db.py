@@ -36,7 +36,7 @@ def upgrade(session: Session) -> None:
     If the store is in SQLite, the command first saves a backup of the store in the same folder.
     """
     address = parse_address(session.settings().database_url)
-    # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
+    # Opening would create a missing store, but upgrading one means that the path is mistyped.
     if isinstance(address, SqliteAddress) and not address.path.exists():
         raise StoreUnavailable(f"Database not found: {address.path}. Create one with `resumes up`")
     with open_store(session.settings().database_url) as store:
@@ -74,7 +74,7 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
         digests = copies.copy(source, target_url, on_progress=show)
         from_label, to_label = source.label, parse_address(target_url).label
     if session.as_json:
-        tables = [{"name": one.name, "rows": one.rows, "sha256": one.sha256} for one in digests]
+        tables = [{"name": row.name, "rows": row.rows, "sha256": row.sha256} for row in digests]
         put_json({"from": from_label, "to": to_label, "tables": tables})
     else:
         put_table(COLUMNS, digests)
@@ -89,8 +89,8 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
 
 
 def reopening(url: str) -> str:
-    """Return how to make a store at this address writable again: a command, unless the address
-    holds a secret, which is not repeated."""
+    """Return how to make the store at this address writable again: a command, or words if the
+    address holds a secret, which must not be repeated."""
     if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
         return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
     return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
@@ -160,12 +160,12 @@ def restore(session: Session, file: Path) -> None:
     before.
     """
     settings = session.settings()
-    backups.check_file(file, "Backup")  # before a home is made for it
+    backups.check_file(file, "Backup")  # before the home is created
     if settings.database is None:
         make_home(settings.home)
     with sigterm_as_interrupt(), copy_progress() as show:
         restored = backups.restore(file, settings.database_url, on_progress=show)
-    with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
+    with contextlib.suppress(OSError):  # if so, the importer refuses the folder and says what to do
         owner = watched_folder.Owner(restored.store_id, restored.label)
         watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
     if session.as_json:
@@ -230,7 +230,7 @@ def check(session: Session) -> ExitCode:
 
 
 def as_json(flaw: Flaw) -> dict[str, Any]:
-    """Return the flaw as `--json` prints it. `account` null: it is not an account's."""
+    """Return the flaw as `--json` prints it, with `account` null if it belongs to no account."""
     return {
         "defect": flaw.defect,
         "account": flaw.account,

@@ -1,4 +1,4 @@
-"""`resumes demo`: everything once, in a temporary home, with the sample files."""
+"""`resumes demo`: a tour of the service in a temporary home, with the sample files."""
 
 import contextlib
 import shlex
@@ -36,8 +36,8 @@ from resumes.text import counted
 
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:
-    """Return good samples and bad ones, sorted by name. Raises Failed when this installation has none."""
-    # Package data in a wheel, next to `src` in a checkout.
+    """Return the good and the bad samples, sorted by name. Raises Failed if none are installed."""
+    # Package data in a wheel; next to `src` in a checkout.
     for folder in (
         resources.files("resumes") / "sample_data",
         Path(__file__).parents[3] / "sample_data",
@@ -55,7 +55,7 @@ def find_samples() -> tuple[list[Traversable], list[Traversable]]:
 
 
 def drop(sample: Traversable, folder: Path) -> None:
-    """Put the sample into the folder, complete as soon as it can be seen there."""
+    """Put the sample into the folder atomically."""
     draft = folder / f".{sample.name}.part"
     draft.write_bytes(sample.read_bytes())
     draft.rename(folder / sample.name)
@@ -65,7 +65,7 @@ ACCOUNT = "demo"
 KEY_FILE = "demo-key"
 DATABASE_FILE = "resumes.db"
 SETTLE_S = 0.1
-"""Samples are dropped whole, so one that does not parse need not be waited for."""
+"""Samples are dropped atomically, so the importer need not wait for one that does not parse."""
 
 COLUMNS = (
     Column("id", itemgetter("id")),
@@ -80,17 +80,17 @@ BODY = '{"header": {"name": "Ada Lovelace"}, "sections": {}}'
 
 @dataclass(slots=True)
 class Demo:
-    """What a demo has done so far."""
+    """The state of a demo."""
 
     session: Session
     settings: Settings
     secret: str = ""
-    """The account's key."""
+    """The account's API key."""
     expected: dict[str, FileOutcome] = field(default_factory=dict)
-    """The outcomes of the samples by name: good ones become resumes, bad ones are refused."""
+    """The expected outcome of each sample, by name: good ones are imported, bad ones fail."""
     reports: list[FileReport] = field(default_factory=list)
     resumes: list[dict[str, Any]] = field(default_factory=list)
-    """As the API lists them."""
+    """The resumes as the API lists them."""
 
 
 @command()
@@ -126,13 +126,13 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
                 f"{demo.settings.home} already has a store: run it with `{own.command_line('up')}`, "
                 "or choose a new folder with --home"
             )
-        # While there is no store: with one, the demo could not be repeated.
+        # Before the store is created, because the demo refuses a home with a store.
         check_key_file(demo.settings.home / KEY_FILE)
         _import(demo, stop)
         if stop.is_set():
             return ExitCode.INTERRUPTED
         if once:
-            _tell(demo, url=None, is_kept=home is not None)
+            _put_summary(demo, url=None, is_kept=home is not None)
         else:
             _serve(demo, stop, is_port_given=port is not None)
         became = {Path(report.name).name: report.outcome for report in demo.reports}
@@ -141,9 +141,9 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
 
 @contextlib.contextmanager
 def _scratch(session: Session, home: Path | None) -> Iterator[Session]:
-    """Yield a session whose store is in its home, whatever the environment says.
+    """Yield a session whose store is in its home, ignoring the environment.
 
-    Without a home it is a temporary one, removed afterwards.
+    If `home` is None, use a temporary one and remove it afterwards.
     """
     is_temporary = home is None
     home = home or Path(tempfile.mkdtemp(prefix="resumes-demo-"))
@@ -159,7 +159,7 @@ def _scratch(session: Session, home: Path | None) -> Iterator[Session]:
 
 
 def _import(demo: Demo, stop: threading.Event) -> None:
-    """Create the account with its key, and import the samples."""
+    """Create the account and its key, and import the samples."""
     settings = demo.settings
     with demo.session.store(create=True) as store:
         account = accounts.create_account(store, ACCOUNT, plan="business")
@@ -202,14 +202,14 @@ def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
     with Supervisor(settings) as supervisor:
         url = supervisor.start(stop)
         if url is not None:
-            _tell(demo, url=url, is_kept=True)
+            _put_summary(demo, url=url, is_kept=True)
             supervisor.watch(stop)
 
 
-def _tell(demo: Demo, *, url: str | None, is_kept: bool) -> None:
-    """Print what was imported, and what to try with it, if there will be anything to try it on.
+def _put_summary(demo: Demo, *, url: str | None, is_kept: bool) -> None:
+    """Print what was imported, and commands to try if the API is served or the home is kept.
 
-    `url` is the API's address; None: nothing is served.
+    `url` is the API's address; None if it is not served.
     """
     if demo.session.as_json:
         put_json(
@@ -272,7 +272,7 @@ def _put_import(demo: Demo, lister: str) -> None:
 
 
 def put_step(number: int, what: str, *lines: str) -> None:
-    """Print a numbered thing to try, and the command for it."""
+    """Print a numbered step, followed by its commands."""
     put(f"{number}. {what}:")
     for line in lines:
         put(f"   {line}")

@@ -1,4 +1,4 @@
-"""`resumes doctor`: what is wrong, and what to do about it."""
+"""`resumes doctor`: problems of the installation, and their remedies."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""`resumes import` and `resumes validate`: files and folders, read where they are."""
+"""`resumes import` and `resumes validate`: files and folders, read in place."""
 
 import itertools
 import os
@@ -43,20 +43,20 @@ SKIPPED = {
     SkipReason.REPORT: ("is an import report", "are import reports"),
     SkipReason.SYSTEM: ("has the name of a system folder", "have names of system folders"),
 }
-"""What one file that is skipped is, and what several are."""
+"""The reasons for skipping a file, in singular and plural."""
 
 MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """The files in folders that are not read: how many by reason, and those in system folders."""
+    """The skipped files in folders: how many by reason, and those in system folders."""
 
     counts: Counter[SkipReason] = field(default_factory=Counter)
     system_folders: SystemFolders = field(default_factory=SystemFolders)
 
     def __str__(self) -> str:
-        """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`, and what was left alone."""
+        """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`, and skipped folders."""
         sentences = []
         if self.counts:
             parts = [
@@ -80,37 +80,37 @@ PATHS = click.argument(
 
 
 class Source(NamedTuple):
-    """A file, a dash for standard input, or, with a refusal, a folder in a folder that cannot be read."""
+    """A file, or `-` for standard input; with a refusal, a subfolder that cannot be read."""
 
     path: str
     refusal: Refusal | None = None
 
 
 def _shown(path: str) -> str:
-    """Return the path in messages."""
+    """Return the path as shown in messages."""
     return "standard input" if path == STANDARD_INPUT else path
 
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """One value of a source, read as a resume. `item` and `place` are None when it is all of it."""
+    """A parsed resume of a source. `item` and `position` are None if it is not in a bundle."""
 
     path: str
-    """Of a file, or a dash for standard input."""
+    """The path of the source; `-` for standard input."""
     item: int | None
-    place: str | None
+    position: str | None
     verdict: Resume | Refusal
     digest: bytes
 
     @property
     def name(self) -> str:
-        """Return its name in messages: `people.ndjson, line 12`."""
+        """The name in messages, such as `people.ndjson, line 12`."""
         source = _shown(self.path)
-        return f"{source}, {self.place}" if self.place else source
+        return f"{source}, {self.position}" if self.position else source
 
     def as_json(self, **outcome: Any) -> dict[str, Any]:
-        """Return what `--json` prints of it: which one it is, and its outcome."""
-        return {"name": self.path, "item": self.item, "place": self.place, **outcome}
+        """Return name, item and position with the outcome, as `--json` prints them."""
+        return {"name": self.path, "item": self.item, "place": self.position, **outcome}
 
 
 def iter_documents(
@@ -118,9 +118,9 @@ def iter_documents(
     settings: Settings,
     on_skipped: Callable[[str, SkippedMembers], None],
 ) -> Iterator[SourceDocument]:
-    """Yield the documents of the sources in order, with one source at a time in memory.
+    """Yield the documents of the sources in order, holding one source at a time in memory.
 
-    `on_skipped` is called with an archive's path before its documents if members of it are skipped.
+    `on_skipped` is called with the path of an archive, before its documents, if it has skipped members.
     """
     limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
     for source in sources:
@@ -129,12 +129,12 @@ def iter_documents(
             on_skipped(source.path, skipped)
         for part in parts:
             verdict = part.refusal or outcomes.parse(part.body, settings.format)
-            item, place = part.number or None, part.place or None
-            yield SourceDocument(source.path, item, place, verdict, files.digest(part.body))
+            item, position = part.number or None, part.place or None
+            yield SourceDocument(source.path, item, position, verdict, files.digest(part.body))
 
 
 def _open(source: Source, limits: Limits) -> Unpacked:
-    """Return the source's parts; one with number 0 if that is all of it."""
+    """Return the parts of a bundle; for any other source, one part with number 0."""
     path, refusal = source
     if refusal is not None:
         return Unpacked(iter([Part(0, "", refusal=refusal)]))
@@ -157,11 +157,11 @@ def _open(source: Source, limits: Limits) -> Unpacked:
 
 
 def find_sources(paths: Sequence[str]) -> tuple[list[Source], LeftOut]:
-    """Return the files of the paths, in the order given, and which others are in the folders.
+    """Return the files of the paths, in the order given, and the skipped files of the folders.
 
-    In folders the files to import are found by name; hidden names, symbolic links, system folders and
-    the importer's own `_…` folders are left out. Files that are named themselves may be called
-    anything. Raises Failed if there is no file.
+    In folders, files are selected by name; hidden names, symbolic links, system folders and the
+    importer's own `_…` folders are skipped. A file given as a path may have any name. Raises Failed
+    if there is no file.
     """
     sources: list[Source] = []
     ignored = LeftOut()
@@ -187,7 +187,7 @@ def _look_into(folder: str, sources: list[Source], ignored: LeftOut) -> None:
             elif not entry.name.startswith(("_", ".")):
                 try:
                     _look_into(entry.path, sources, ignored)
-                except OSError as error:  # of one folder: the others can be read
+                except OSError as error:  # the other folders can still be read
                     message = f"Cannot read {safe_text(entry.path)}: {error.strerror}"
                     sources.append(Source(entry.path, Refusal(Reason.UNREADABLE, message)))
         elif (why := find_why(entry.path)) is not None:
@@ -197,7 +197,7 @@ def _look_into(folder: str, sources: list[Source], ignored: LeftOut) -> None:
 
 
 BATCH = 100
-"""Resumes in one transaction."""
+"""Number of resumes in a transaction."""
 
 
 @command("import")
@@ -228,31 +228,31 @@ def import_(
         results: Iterator[tuple[SourceDocument, Conclusion]]
         if dry_run:
             rehearsed = RehearsedAccount(store, chosen)
-            results = ((one, rehearsed.conclude(one.verdict, one.digest)) for one in documents)
+            results = ((read, rehearsed.conclude(read.verdict, read.digest)) for read in documents)
         else:
             results = iter_imported(store, chosen, documents)
         with status_line(is_wanted=len(sources) > 1 and not session.as_json) as show:
             number = 0
             for document, conclusion in results:
-                # A file in the inbox would be held: here nothing waits for a place.
+                # In the inbox the file would be held; this command does not wait for free quota.
                 is_full = conclusion.outcome is FileOutcome.HELD
                 has_room = has_room and not is_full
                 outcome = FileOutcome.FAILED if is_full else conclusion.outcome
                 counts[outcome] += 1
                 if session.as_json:
                     refusal = conclusion.refusal
-                    told = document.as_json(
+                    result = document.as_json(
                         outcome=outcome,
                         reason=refusal and refusal.reason,
                         message=refusal and refusal.message,
                         resumeId=conclusion.resume_id,
                         warnings=issues_as_json(conclusion.warnings),
                     )
-                    put_json_line(told)
+                    put_json_line(result)
                 elif show is None or outcome is not FileOutcome.DONE:
                     say(line(outcome, document.name, _remark(conclusion)))
                 if show is not None:
-                    number += document.item in (None, 1)  # of which each begins a source
+                    number += document.item in (None, 1)  # the first document of a source
                     show(f"Importing file {number:,} of {len(sources):,}", number, len(sources))
         if not has_room:
             account_now = accounts.get_account(store, chosen.name)
@@ -270,19 +270,19 @@ def import_(
 def iter_imported(
     store: Store, account: AccountInfo, documents: Iterator[SourceDocument]
 ) -> Iterator[tuple[SourceDocument, Conclusion]]:
-    """Store the documents, and yield each with its outcome, in order."""
+    """Store the documents; yield each with its outcome, in order."""
     while batch := list(itertools.islice(documents, BATCH)):
         new = [
-            NewResume(one.verdict, digest=one.digest)
-            for one in batch
-            if isinstance(one.verdict, Resume)
+            NewResume(document.verdict, digest=document.digest)
+            for document in batch
+            if isinstance(document.verdict, Resume)
         ]
         created = iter(creation.create(store, account.id, new) if new else ())
-        for one in batch:
-            if isinstance(one.verdict, Refusal):
-                yield one, outcomes.failed(one.verdict)
+        for document in batch:
+            if isinstance(document.verdict, Refusal):
+                yield document, outcomes.failed(document.verdict)
             else:
-                yield one, outcomes.conclude_one(one.verdict, next(created))
+                yield document, outcomes.conclude_one(document.verdict, next(created))
 
 
 def _say_skipped(path: str, members: SkippedMembers) -> None:
@@ -324,13 +324,13 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
             warnings = verdict.warnings
         counts["failed" if issues else "valid"] += 1
         if session.as_json:
-            told = document.as_json(
+            result = document.as_json(
                 valid=not issues,
                 code=verdict.reason if isinstance(verdict, Refusal) else None,
                 issues=issues_as_json(issues),
                 warnings=issues_as_json(warnings),
             )
-            verdicts.append(told)
+            verdicts.append(result)
         elif issues:
             put(line("failed", document.name, issues[0].message))
             for issue in issues[1:]:

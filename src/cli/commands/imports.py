@@ -1,4 +1,4 @@
-"""`resumes imports`: list and show imported files, retry or dismiss failed ones, release held ones."""
+"""`resumes imports`: list and show imported files; retry, dismiss or release them."""
 
 import functools
 import itertools
@@ -48,13 +48,11 @@ from resumes.watched_folder import find_dismissed, find_filed, find_roots, list_
 
 
 def _issues(found: Any) -> list[dict[str, str]]:
-    return [
-        {"path": str(one.get("path")), "message": str(one.get("message"))} for one in _dicts(found)
-    ]
+    return [{name: str(issue.get(name)) for name in ("path", "message")} for issue in _dicts(found)]
 
 
 def _warnings(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the warnings of the report; those about a resume in a bundle begin with its position."""
+    """Return the report's warnings; in a bundle their paths begin with the resume's position."""
     of_items = (
         {**issue, "path": f"{item.get('place')}: {issue['path']}"}
         for item in _dicts(report.get("items"))
@@ -65,21 +63,22 @@ def _warnings(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _skipped(report: Mapping[str, Any]) -> list[dict[str, str]]:
     names = ("member", "reason", "message")
-    return [{name: str(one.get(name)) for name in names} for one in _dicts(report.get("skipped"))]
+    members = _dicts(report.get("skipped"))
+    return [{name: str(member.get(name)) for name in names} for member in members]
 
 
 def _dicts(found: Any) -> list[dict[str, Any]]:
-    # Anybody may have edited the report.
-    return [one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict)]
+    # A user may have edited the report.
+    return [item for item in (found if isinstance(found, list) else ()) if isinstance(item, dict)]
 
 
 def _reason(row: FileRow) -> str:
-    """Return the reason, if it says more than the outcome."""
+    """Return the reason; empty if it only repeats the outcome."""
     return "" if row.reason in (None, row.outcome) else row.reason
 
 
 def _why(row: FileRow) -> str:
-    """Return the reason; of a file that is done, how many warnings there are."""
+    """Return the reason; for a file that is done, the number of warnings."""
     warnings = counted(row.warnings, "warning") if row.warnings else ""
     return _reason(row) or warnings or "-"
 
@@ -108,21 +107,22 @@ PROBLEM_COLUMNS = (
 
 def put_file(
     row: FileRow,
-    told: Mapping[str, Any],
-    place: Path | None,
+    details: Mapping[str, Any],
+    location: Path | None,
     report: Path | None,
     roots: Sequence[Path],
 ) -> None:
-    """Print all that is known of the file, with what went wrong inside it.
+    """Print all details of the file, including the problems in it.
 
-    `told` is all that `--json` prints. `roots`: the watched folders on this machine that it may be in.
+    `details` is what `--json` prints. `location` is the file's current path, None if it is missing;
+    `roots` are the watched folders on this machine that it may be in.
     """
     folder, path = row.root or "", NOT_FOUND if roots else ""
-    if place is not None:
-        root = next(root for root in roots if place.is_relative_to(root))
-        folder, path = str(root), str(place.relative_to(root))
+    if location is not None:
+        root = next(root for root in roots if location.is_relative_to(root))
+        folder, path = str(root), str(location.relative_to(root))
     skipped = row.items.skipped if row.items else 0
-    pending = (request := told["request"]) and (
+    pending = (request := details["request"]) and (
         f"{request['action']}, since {instant(request['requestedAt'])} UTC"
     )
     fields = [
@@ -133,9 +133,9 @@ def put_file(
         ("outcome", row.outcome),
         ("reason", _reason(row)),
         ("message", row.message or ""),
-        ("to do", told["hint"] or ""),
+        ("to do", details["hint"] or ""),
         ("report", "" if report is None else str(report)),
-        ("resume", told["resumeId"] or ""),
+        ("resume", details["resumeId"] or ""),
         ("field", row.path or ""),
         ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
         ("resumes", _counts(row.items) if row.items else ""),
@@ -149,11 +149,11 @@ def put_file(
     ]
     put_fields([(name, value) for name, value in fields if value])
     issues = [
-        {"kind": kind, **one}
+        {"kind": kind, **issue}
         for kind, found in (("error", "issues"), ("warning", "warnings"))
-        for one in told[found]
+        for issue in details[found]
     ]
-    issues += [{"kind": "skipped", "path": one["member"], **one} for one in told["skipped"]]
+    issues += [{"kind": "skipped", "path": file["member"], **file} for file in details["skipped"]]
     if issues:
         put()
         put_table(ISSUE_COLUMNS, issues)
@@ -173,12 +173,12 @@ def _counts(items: Items) -> str:
 
 
 def readable(source: bytes) -> str:
-    """Return the bytes as text, those that are not UTF-8 as `\\xff`."""
+    """Return the bytes as text, with bytes that are not UTF-8 as `\\xff`."""
     return source.decode("utf-8", "backslashreplace")
 
 
 def as_json(row: FileRow) -> dict[str, Any]:
-    """Return the file's row as `--json` prints it; null where there is nothing to say."""
+    """Return the file's row as `--json` prints it, with null for missing values."""
     return {
         "id": row.claim_id,
         "account": row.account,
@@ -198,7 +198,7 @@ def as_json(row: FileRow) -> dict[str, Any]:
 
 
 def reason_option(sentence: str) -> Callable[[FC], FC]:
-    """Return `--reason REASON`; the sentence is its help."""
+    """Return the option `--reason REASON` with this help text."""
     return click.option(
         "--reason",
         metavar="REASON",
@@ -209,7 +209,7 @@ def reason_option(sentence: str) -> Callable[[FC], FC]:
 
 OUTCOMES = ("held", "failed", "duplicate", "done")
 MOST = 1_000
-"""Files that the ledger gives at a time."""
+"""Maximum number of files to read from the ledger at a time."""
 
 
 @group()
@@ -247,9 +247,9 @@ def list_(
 ) -> None:
     """List files from watched folders, newest first.
 
-    With --failed-first, files that need attention come first, as they do by default in the terminal UI. The
-    value of --before then has the form OUTCOME:ID. The command prints the value for the next page at the end
-    of the list.
+    With --failed-first, files that need attention come first. The terminal UI also uses this order by
+    default. With --failed-first, the value of --before has the form OUTCOME:ID. The command prints the
+    value for the next page at the end of the list.
     """
     with session.store() as store:
         filters: dict[str, Any] = {
@@ -285,9 +285,9 @@ def list_(
 
 
 def find_file(session: Session, store: Store, claim_id: str, account_id: str | None) -> FileRow:
-    """Return the file of this ID, or that the resume of this ID was imported from.
+    """Return the file with this ID, or the file that the resume with this ID was imported from.
 
-    Raises NotFound, which says where a file is that was dismissed.
+    Raises NotFound, which says where a dismissed file is.
     """
     try:
         return import_history.get_file(store, claim_id, account_id=account_id)
@@ -295,9 +295,9 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
         not_found = error
     if not RESUME_ID.fullmatch(claim_id):
         raise not_found
-    owners = [account_id] if account_id else [one.id for one in accounts.list_accounts(store)]
+    owners = [account_id] if account_id else [info.id for info in accounts.list_accounts(store)]
     sources = ((owner, import_ledger.find_claim(store, owner, claim_id)) for owner in owners)
-    owner, source = next(((owner, one) for owner, one in sources if one), (None, claim_id))
+    owner, source = next(((owner, found) for owner, found in sources if found), (None, claim_id))
     try:
         file = import_history.get_file(store, source, account_id=owner)
     except NotFound:
@@ -305,12 +305,12 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
         path = find_dismissed(source, [settings.inbox, *list_watched(settings.home)])
         if path is not None:
             raise NotFound(f"The file was dismissed. It is still at {path}") from None
-        for one in owners:
+        for candidate in owners:
             with suppress(NotFound):
-                stored_resumes.get_entry(store, one, claim_id)
+                stored_resumes.get_entry(store, candidate, claim_id)
                 not_found = NotFound(f"Resume {claim_id} did not come from a file that is listed")
         raise not_found from None
-    if owner is None:  # another account's than was asked for
+    if owner is None:  # the file belongs to another account than the requested one
         raise not_found
     return file
 
@@ -323,9 +323,9 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 @click.option("--source", "is_source", is_flag=True, help="Print only the beginning of the file.")
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
-    """Show a file's current folder, its outcome, and the reason for the outcome.
+    """Show a file's outcome, the reason for the outcome, and the file's current folder.
 
-    ID identifies the file, or a resume that was imported from it.
+    ID is the ID of the file, or the ID of a resume that was imported from the file.
     """
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
@@ -337,29 +337,29 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         items = import_ledger.find_items(store, row.account_id, row.claim_id, limit=2)
     inbox = session.settings().inbox
     roots = find_roots(row, inbox)
-    place = find_filed(row, inbox)
-    path = None if place is None else report_path(place)
+    location = find_filed(row, inbox)
+    path = None if location is None else report_path(location)
     report = {} if path is None else load_report(path)
     hint = row.reason and find_hint(row.reason, row.claim_id)
-    told = as_json(row) | {
-        # Of no other file: one that became a resume, or is a duplicate of one.
+    details = as_json(row) | {
+        # Only for a file with one resume, stored or a duplicate.
         "resumeId": items[0].resume_id if len(items) == 1 and row.items is None else None,
         "hint": hint and session.installation().typeable(hint),
         "issues": _issues(report.get("issues")),
         "warnings": _warnings(report),
         "skipped": _skipped(report),
-        "filedAs": None if place is None else str(place),
+        "filedAs": None if location is None else str(location),
         "request": request and {"action": request.action, "requestedAt": request.requested_at},
     }
     if session.as_json:
-        put_json(told if source is None else told | {"source": readable(source)})
+        put_json(details if source is None else details | {"source": readable(source)})
     elif source is not None:
         for line in readable(source).removesuffix("\n").split("\n"):
             put(safe_text(line))
         if len(source) == SOURCE_BYTES:
             say("Only the first 64 KiB is kept.")
     else:
-        put_file(row, told, place, path if report else None, roots)
+        put_file(row, details, location, path if report else None, roots)
 
 
 LOOK_EVERY_S = 0.1
@@ -368,17 +368,17 @@ LOOK_EVERY_S = 0.1
 def wait_for_outcomes(
     session: Session, store: Store, action: RequestKind, files: Sequence[FileRow], wait_s: float
 ) -> ExitCode:
-    """Wait until each of the files has a new outcome, or the time is over, and print those.
+    """Wait up to `wait_s` seconds until each file has a new outcome, then print the outcomes.
 
-    Return FAILED unless all were processed and none failed.
+    Return FAILED unless all files were processed and none failed.
     """
     until = time.monotonic() + wait_s
     while True:
         now = [
-            import_history.get_file(store, one.claim_id, account_id=one.account_id) for one in files
+            import_history.get_file(store, old.claim_id, account_id=old.account_id) for old in files
         ]
-        # The ledger says after each slice how much of a bundle is imported. And what ends
-        # while the request is there may be the end of an earlier one.
+        # For a bundle the ledger is updated after each part. And while the request is pending, the
+        # outcome may be that of an earlier one.
         ended = [
             new
             for old, new in zip(files, now, strict=True)
@@ -402,7 +402,7 @@ def wait_for_outcomes(
 
 @dataclass(frozen=True, slots=True)
 class FileSelection:
-    """Which files are meant: those of these ids, or all of a reason or any; of an account or any."""
+    """A selection of files: by ID, or all with a reason or any; of one account or of all."""
 
     claim_ids: tuple[str, ...]
     account: str | None
@@ -410,7 +410,7 @@ class FileSelection:
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise UsageError unless the files were chosen in one way."""
+        """Raise UsageError unless the files are selected in exactly one way."""
         chooses_many = self.is_all or self.reason is not None
         if self.claim_ids and chooses_many:
             raise click.UsageError("File IDs cannot be combined with --all or --reason")
@@ -424,9 +424,9 @@ class FileSelection:
         to_files: Callable[[Store, Sequence[FileRow]], None],
         to_all: Callable[..., int],
     ) -> tuple[list[FileRow], int]:
-        """Do one thing to the files of the ids, or the other to all of the account and reason.
+        """Call `to_files` with the files of the IDs; without IDs, `to_all` for account and reason.
 
-        Return the files of the ids, and how many files it was done to. Raises NotFound.
+        Return the files of the IDs, and the number of files affected. Raises NotFound.
         """
         account_id = None if self.account is None else accounts.get_account(store, self.account).id
         if not self.claim_ids:
@@ -462,8 +462,9 @@ WAIT = click.option(
 def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
-    Before you retry a file, correct it without moving it. The importer then imports the file from its current
-    folder, and the file keeps its ID. If an ID belongs to a held file, the command releases that file.
+    Before you retry a file, correct the file without moving it. The importer then imports the file from
+    its current folder, and the file keeps its ID. If an ID belongs to a held file, the command releases
+    that file.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
 
@@ -477,8 +478,9 @@ def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
 def dismiss(session: Session, /, **chosen: Any) -> None:
     """Remove failed files from the list.
 
-    If a file was rightly rejected, dismiss it so that it is no longer listed as failed. The command does not
-    move or delete any files. You can also dismiss a held file that no longer exists in its folder.
+    If a file was rejected correctly, dismiss the file so that it is no longer listed as failed. The
+    command does not move or delete any files. You can also dismiss a held file that no longer exists in
+    its folder.
     """
     choice = FileSelection(**chosen)
     with session.store() as store:
@@ -503,7 +505,7 @@ def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCod
     """Try to import held files immediately.
 
     The importer automatically imports held files in order of arrival as soon as the account is no longer
-    full. If a file would still exceed the plan's limit, that file and all later files stay held.
+    full. If a file would still exceed the plan's limit, this file and all later files stay held.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RELEASE, wait_s)
 

@@ -22,11 +22,11 @@ from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 
 
 def show_once_or_revoke(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
-    """Show the key and mark it as shown. If it cannot be shown, take it back and raise Failed; also if
-    it cannot be marked, but then it works.
+    """Show the key and mark it as shown. If it cannot be shown, revoke it and raise Failed. If it
+    cannot be marked, raise Failed but keep it valid.
 
-    The key is in the store already. `show` gets its text, and returns when it has been written
-    through, not merely buffered.
+    The key is already stored. `show` is called with its text and must return only once that is
+    written through, not merely buffered.
     """
     try:
         show(new.secret)
@@ -41,7 +41,7 @@ def show_once_or_revoke(store: Store, new: NewKey, show: Callable[[str], None]) 
         raise
     try:
         api_keys.mark_shown(store, new.id)
-    except ResumesError as error:  # which would say that nothing was done
+    except ResumesError as error:  # its message would suggest that nothing was done
         raise Failed(
             f"The new key {new.id} was shown and works, but could not be recorded as shown. Use it, or "
             f"revoke it with `resumes keys revoke {new.id}`"
@@ -49,7 +49,7 @@ def show_once_or_revoke(store: Store, new: NewKey, show: Callable[[str], None]) 
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return the length of time. Raises ValueError for any other text."""
+    """Return the duration. Raises ValueError if the text is invalid."""
     span = durations.parse_span(text)
     if span is None:
         raise ValueError(f'"{text}" is not a valid duration: use 7d, 12h, 30m or 0')
@@ -119,7 +119,7 @@ def list_(session: Session, account: str | None) -> None:
     with session.store() as store:
         known = api_keys.list_keys(store, account=account)
         if account is not None and not known:
-            get_account(store, account)  # of one that is being deleted, no key can be created
+            get_account(store, account)  # an account that is being deleted gets no new key
     if session.as_json:
         put_json({"keys": [as_json(key) for key in known]})
     elif known:
@@ -185,7 +185,7 @@ def _show(session: Session, new: NewKey, secret: str) -> None:
 
 
 def as_json(key: KeyInfo) -> dict[str, Any]:
-    """Return the key as `--json` prints it, masked. `shownAt` null: nobody has seen it."""
+    """Return the key as `--json` prints it, masked, with `shownAt` null if it was never shown."""
     return {
         "id": key.id,
         "account": key.account,
@@ -203,13 +203,13 @@ def as_json(key: KeyInfo) -> dict[str, Any]:
 
 NAME = "first key"
 MAX_KEY_BYTES = 1_024
-"""More than any key, with the white space of an editor around it."""
+"""Longer than any key file, even with whitespace added by an editor."""
 
 
 def make_first_key(store: Store, account: str) -> NewKey | None:
-    """Create a key if the account never had one, or had a first key that nobody has seen.
+    """Create the account's first key, and revoke a first key that was never shown.
 
-    The unseen one is revoked. None: there is a key that somebody knows, or knew.
+    Return None if the account has, or had, any other key.
     """
     unseen = []
     for key in api_keys.list_keys(store, account=account):
@@ -223,7 +223,7 @@ def make_first_key(store: Store, account: str) -> NewKey | None:
 
 
 def check_key_file(path: Path) -> None:
-    """Raise Conflict if anything but an earlier key or an empty file has the path."""
+    """Raise Conflict if the path exists and is neither an earlier key nor an empty file."""
     if os.path.lexists(path) and read_key(path) is None:
         raise Conflict(
             f"{path} exists and is neither an earlier key nor an empty file. Move it elsewhere, then "
@@ -232,9 +232,9 @@ def check_key_file(path: Path) -> None:
 
 
 def write_key(path: Path, secret: str) -> None:
-    """Write the key to a file that only its owner can read, in the place of an earlier key.
+    """Write the key to a file that only its owner can read, replacing an earlier key.
 
-    Raises OSError, and Conflict if anything else has the path.
+    Raises OSError, and Conflict if the path holds anything else.
     """
     try:
         check_key_file(path)
@@ -246,7 +246,7 @@ def write_key(path: Path, secret: str) -> None:
 
 
 def read_key(path: Path) -> str | None:
-    """Return what a regular file holds, without white space around it; None if that is more than a key."""
+    """Return the stripped text of a regular file; None if it cannot be a key file."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None

@@ -1,4 +1,4 @@
-"""`resumes plans`: list the plans, and set what they allow."""
+"""`resumes plans`: list the plans and set their limits."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ COLUMNS = (
 
 
 def _parse_limit(text: str) -> int | None:
-    """Return a number of resumes; None for unlimited. Raises ValueError, as click expects it."""
+    """Return a number of resumes; None for unlimited. Raises ValueError, as click expects."""
     try:
         return parse_maximum(text)
     except InvalidArgument as error:
@@ -135,7 +135,7 @@ def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:
-    """Return the plan as `--json` prints it. `maxResumes` null: unlimited."""
+    """Return the plan as `--json` prints it, with `maxResumes` null if unlimited."""
     return {
         "name": plan.name,
         "maxResumes": plan.max_resumes,

@@ -46,7 +46,7 @@ MARGIN = "  "
 
 
 def lines(resume: StoredResume) -> Iterator[str]:
-    """Yield the resume's lines, escaped: title, ID and times, header, its sections in order."""
+    """Yield the resume's escaped lines: title, ID and times, header, then its sections in order."""
     entry = resume.entry
     document = load_stored(resume.document)
     yield click.style(safe_text(entry.shown_title), bold=True)
@@ -74,7 +74,7 @@ def _wrapped(line: Line, *, margin: str = "") -> list[str]:
 
 
 SEARCH_TIMEOUT_S = 30.0
-"""How long resumes that are not in the search index yet are looked through: people asked once."""
+"""How long to search resumes that are not indexed yet; longer than in the UI, which refreshes."""
 
 COLUMNS = (
     Column("id", lambda entry: entry.id),
@@ -120,7 +120,7 @@ def list_(
     """List an account's resumes one page at a time."""
     if words is not None and sort != Sort.OLDEST.value:
         raise click.UsageError("--filter lists the oldest first: it cannot be combined with --sort")
-    with contextlib.suppress(locale.Error):  # a locale that this machine lacks
+    with contextlib.suppress(locale.Error):  # the locale is not installed
         locale.setlocale(locale.LC_COLLATE, "")
     with session.store() as store:
         chosen = choose_account(session, store, account)
@@ -156,7 +156,7 @@ def list_(
 def get_resume(
     session: Session, store: Store, account: AccountInfo, resume_id: str
 ) -> StoredResume:
-    """Return the stored resume. Raises NotFound, which says how to find others."""
+    """Return the stored resume. Raises NotFound, which says how to list the IDs."""
     with _explained(session, account, resume_id):
         return stored_resumes.get_resume(store, account.id, resume_id)
 
@@ -249,7 +249,7 @@ def export(
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Give the IDs of the resumes to export, or use --all")
-    resume_ids = tuple(dict.fromkeys(resume_ids))  # typed twice, it is no earlier export
+    resume_ids = tuple(dict.fromkeys(resume_ids))  # a repeated ID would look like an earlier export
     is_pdf = kind == ExportFormat.PDF.value
     if not is_pdf and (layout or paper or anonymous):
         raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
@@ -274,19 +274,19 @@ def export(
         resumes: Iterable[StoredResume] = (
             exports.iter_resumes(store, chosen.id)
             if is_all
-            # All are looked up first: a wrong ID is an error before anything is written.
+            # All are read first, so that a wrong ID is an error before anything is written.
             else [get_resume(session, store, chosen, resume_id) for resume_id in resume_ids]
         )
         total = chosen.resume_count if is_all else len(resume_ids)
-        # A stream would stand on the same terminal as the status, or is read as it comes.
-        with counting("resumes", total, is_wanted=folder is not None) as tell:
+        # Without a folder the resumes go to standard output, perhaps the status line's terminal.
+        with counting("resumes", total, is_wanted=folder is not None) as show_count:
             write = (
                 _put_exported
                 if folder is None
                 else partial(exporter.write, folder, overwrite=overwrite)
             )
             summary = exports.export_resumes(
-                exporter, resumes, write, on_count=partial(tell, "exported")
+                exporter, resumes, write, on_count=partial(show_count, "exported")
             )
     for resume_id, error in summary.failed:
         say(safe_text(f"Could not generate the PDF of resume {resume_id}: {error}"))
@@ -299,7 +299,7 @@ def export(
         say(
             f"Kept {counted(kept, 'file')} from an earlier export. Use --overwrite to replace existing files."
         )
-    _tell_boxes(summary.missing, settings.home / "fonts")
+    _say_missing_fonts(summary.missing, settings.home / "fonts")
     if summary.left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(summary.left_out)}."))
     return ExitCode.FAILED if summary.failed or kept else ExitCode.DONE
@@ -313,8 +313,8 @@ def _put_exported(exported: Exported) -> bool:
     return False
 
 
-def _tell_boxes(missing: Iterable[tuple[str, str]], folder: Path) -> None:
-    """Say once per set of packages what to install, or which folder fonts can be put into."""
+def _say_missing_fonts(missing: Iterable[tuple[str, str]], folder: Path) -> None:
+    """Say once per set of packages what to install, or which folder to put fonts into."""
     boxes: dict[str, list[tuple[str, str]]] = {}
     for text, resume_id in missing:
         boxes.setdefault(font_packages(text), []).append((text, resume_id))
@@ -345,7 +345,7 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     with session.store() as store:
         chosen = choose_account(session, store, account)
         with _explained(session, chosen, resume_id):
-            # Not its document: `db check` has those that lost it deleted.
+            # Not its document: `db check` tells users to delete resumes whose document is lost.
             entry = stored_resumes.get_entry(store, chosen.id, resume_id)
         if not yes:
             confirm(f'Permanently delete "{safe_text(entry.shown_title)}"?')

@@ -1,4 +1,4 @@
-"""`resumes serve`: the API alone."""
+"""`resumes serve`: only the API."""
 
 import functools
 from pathlib import Path
@@ -60,12 +60,12 @@ def serve(
         settings,
         tls_cert=tls_cert,
         tls_key=tls_key,
-        ready=lambda url: _tell_ready(session, url),
+        ready=lambda url: _say_ready(session, url),
         open_log=functools.partial(open_service_log, as_json=settings.log_format == "json"),
     )
 
 
-def _tell_ready(session: Session, url: str) -> None:
+def _say_ready(session: Session, url: str) -> None:
     if session.as_json:
         put_json_line({"url": url})
     else:

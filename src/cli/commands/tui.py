@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from tui.session import UiSession
 
 READ_CACHE_BYTES = 512 * 1024
-"""A page of a list needs little of the store, and each of several threads would keep its own."""
+"""Read cache of each thread; small, because a page of a list needs little of the store."""
 
 
 FIRST_ROWS = 100
-"""How many resumes are shown before the store is open: those of a tall terminal."""
+"""Number of resumes shown before the store is open, enough for a tall terminal."""
 
 
 @command("tui")
@@ -46,7 +46,7 @@ def tui(
     SCREEN is the screen to show first: resumes, imports, accounts, plans, keys or health.
     """
     with contextlib.ExitStack() as stack:
-        # What is imported from here to the first row is kept: looking through it is a tenth of the start.
+        # Until the first row nothing is freed, and collections would take a tenth of the start.
         gc.disable()
         stack.callback(gc.enable)
         from tui import run
@@ -55,7 +55,7 @@ def tui(
         read_settings = cache(partial(session.settings, theme=theme))
 
         def read_first() -> "tuple[str, FirstRows | None]":
-            """Return the theme, and what the first screen shows if that is a list in a file."""
+            """Return the theme, and the first rows if resumes come first and the store is a file."""
             from resumes.store.addresses import SqliteAddress, parse_address
             from resumes.store.sqlite.first_rows import read_first_rows
 

@@ -1,4 +1,4 @@
-"""`resumes up`: the API and the importer together, the usual way to run on one machine."""
+"""`resumes up`: the API and the importer together, the usual setup on one machine."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ from resumes.watched_names import OWN
 
 ACCOUNT = "default"
 PLAN = "business"
-"""The plan of an account that nobody chose a plan for."""
+"""The plan of the account that the first run creates."""
 KEY_FILE = "first-key"
 
 
@@ -48,17 +48,17 @@ def up(session: Session, /, **flags: Any) -> None:
     """
     settings = session.settings(**flags)
     if not os.access(settings.home, os.F_OK):
-        # Else a home would be left behind where nothing can be served.
+        # Otherwise an unusable port would leave a home behind.
         listen(settings.host, settings.port).close()
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, Supervisor(settings) as supervisor:
-        # Only now: if another `up` on this home has the port, that error comes first.
+        # Only now: if another `up` on this home uses the port, its error comes first.
         listen(settings.host, settings.port).close()
         key_file = _prepare(session, settings)
         url = supervisor.start(stop)
         if url is None:
             return
-        _tell_running(session, settings, url, key_file)
+        _say_running(session, settings, url, key_file)
         with timed(is_wanted=settings.log_format != "json"):
             supervisor.watch(stop)
             say("Stopping.")
@@ -66,8 +66,8 @@ def up(session: Session, /, **flags: Any) -> None:
 
 @contextlib.contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """Keep other `up`s off this home during the block. Raises Conflict when one runs, and
-    StoreUnavailable when the home cannot be written."""
+    """Lock this home against other `up` processes during the block. Raises Conflict if one is
+    running, and StoreUnavailable if the home is not writable."""
     try:
         lock = FileLock(home / "up.lock")
     except OSError as error:
@@ -86,7 +86,7 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def _prepare(session: Session, settings: Settings) -> Path | None:
-    """Create store, account, inbox and key; return the path of the key if it is in a file."""
+    """Create store, account, inbox and key; return the path of the key file, or None."""
     with session.store(create=True) as store:
         settings.inbox.mkdir(exist_ok=True)
         try:
@@ -95,10 +95,10 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
             where = settings.inbox / OWN
             raise InvalidArgument(f"Cannot use {where}: {error.strerror}") from None
         if accounts.find_account(store, ACCOUNT) is None:
-            with contextlib.suppress(Conflict):  # another machine has made it just now
+            with contextlib.suppress(Conflict):  # another machine has just created it
                 accounts.create_account(store, ACCOUNT, plan=PLAN)
             if accounts.find_account(store, ACCOUNT) is None:
-                # An interrupted deletion keeps nobody else's account from being served.
+                # An interrupted deletion must not keep other accounts from being served.
                 line = session.command_line(
                     "accounts", "delete", ACCOUNT, "--with-resumes", "--yes"
                 )
@@ -112,13 +112,13 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         if sys.stdout.isatty() and not session.as_json:
             show_once_or_revoke(store, new, _show)
             return None
-        # Where standard output is a journal, the key must not end up in it.
+        # Standard output may be a journal, in which the key must not end up.
         show_once_or_revoke(store, new, lambda secret: write_key(path, secret))
         return path
 
 
 def _holds_valid_key(store: Store, path: Path) -> bool:
-    """Return whether the file has a key that works here: neither revoked since, nor of another store."""
+    """Return whether the file holds a valid key of this store, which is not revoked."""
     try:
         api_keys.authenticate(store, read_key(path) or "")
     except InvalidKey:
@@ -133,7 +133,7 @@ def _show(secret: str) -> None:
     say()
 
 
-def _tell_running(session: Session, settings: Settings, url: str, key_file: Path | None) -> None:
+def _say_running(session: Session, settings: Settings, url: str, key_file: Path | None) -> None:
     inbox = settings.inbox / ACCOUNT
     if session.as_json:
         key_path = None if key_file is None else str(key_file)

@@ -1,4 +1,4 @@
-"""`resumes watch`: the importer alone, on a folder."""
+"""`resumes watch`: only the importer, on a folder."""
 
 import contextlib
 import sys
@@ -22,15 +22,15 @@ from resumes import process_memory, watched_folder
 from resumes.store.search_index import Indexer
 
 FIELDS = ("account", "name", "outcome", "reason", "message", "filedAs", "resumeId", "warnings")
-"""What `--json` prints of a file, as a `FileReport` begins; `warnings` counts them."""
+"""What `--json` prints about a file: the first fields of `FileReport`; `warnings` is a count."""
 
 
-def _tell_ignored(session: Session, one: Ignored) -> None:
+def _put_ignored(session: Session, file: Ignored) -> None:
     if session.as_json:
-        told = (None, one.name, "ignored", one.why, one.why.sentence, None, None, 0)
-        put_json_line(dict(zip(FIELDS, told, strict=True)))
+        values = (None, file.name, "ignored", file.why, file.why.sentence, None, None, 0)
+        put_json_line(dict(zip(FIELDS, values, strict=True)))
     else:
-        say(line("ignored", one.name, one.why.sentence))
+        say(line("ignored", file.name, file.why.sentence))
 
 
 @command()
@@ -100,7 +100,7 @@ def watch(
             if not dry_run:
                 root.mkdir(exist_ok=True)
         elif not dry_run:
-            with contextlib.suppress(OSError):  # else doctor does not look at the folder
+            with contextlib.suppress(OSError):  # on failure doctor does not check the folder
                 watched_folder.note_watched(settings.home, root.resolve())
         commands = session.installation()
         options = service.Options(
@@ -128,11 +128,11 @@ def watch(
                 on_file=lambda report: tell(session, meter, report),
                 on_notice=lambda notice: say(safe_text(commands.typeable(str(notice)))),
                 on_progress=meter.put_progress,
-                on_ignored=lambda one: _tell_ignored(session, one),
+                on_ignored=lambda file: _put_ignored(session, file),
             )
     if not once:
         return ExitCode.DONE
-    counts = asdict(ends) | {"stuck": 0}  # these were reported when they came, and are waiting
+    counts = asdict(ends) | {"stuck": 0}  # stuck files were reported already and still wait
     say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
     if stop.is_set():
         return ExitCode.INTERRUPTED
@@ -143,7 +143,8 @@ def watch(
 def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator[Meter]:
     """Write logs during the block, and yield a meter that shows progress.
 
-    Progress only where nobody else writes: not below `up`, and not between lines of JSON.
+    Progress is shown only if no other process writes to the terminal, as `up` does, and without
+    `--json`.
     """
     has_data = session.as_json and sys.stdout.isatty()
     is_wanted = is_alone and not has_data and not logs_json
@@ -152,7 +153,7 @@ def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator
 
 
 def tell(session: Session, meter: Meter, report: FileReport) -> None:
-    """Print the file's outcome: data with `--json`, otherwise a message or a count."""
+    """Print the file's outcome: as data with `--json`, otherwise as a message or a count."""
     if session.as_json:
         put_json_line(as_json(report))
     else:
@@ -161,5 +162,5 @@ def tell(session: Session, meter: Meter, report: FileReport) -> None:
 
 
 def as_json(report: FileReport) -> dict[str, Any]:
-    """Return the file's outcome as `--json` prints it, on a line of its own."""
+    """Return the file's outcome as `--json` prints it, one line per file."""
     return dict(zip(FIELDS, report, strict=False))
