@@ -1,1 +1,1 @@
-"""HTTP over the store."""
+"""The HTTP server of the store."""

@@ -1,12 +1,12 @@
-"""The service over an open store: where a request goes, and every error in one shape.
+"""The service over an open store: dispatching requests, and answering every error in one shape.
 
     /api/v1/**  ->  key, operation, rate limits, plan, in this order  ->  Routes, PdfRoute
     /healthz …  ->  HealthCheck, Exposition
-    /docs …     ->  the API described
+    /docs …     ->  the description of the API
 
-The key comes first, so that without one nobody learns which paths exist; what holds for every
-authenticated request belongs between the operation's being known and its being run (docs/api.md,
-Errors). A store in a file is read here and now; one across a network is waited for.
+The key is checked first, so that a client without one cannot learn which paths exist. Checks for
+every authenticated request belong between finding the operation and running it (docs/api.md,
+Errors). A store in a file is read on the event loop; a store across a network is awaited.
 """
 
 import asyncio
@@ -50,34 +50,34 @@ logger = logging.getLogger("resumes.server")
 
 ROOT: Final = "/api/v1"
 RESUMES: Final = f"{ROOT}/resumes"
-# `upload` is not offered, and never taken for an id.
+# `upload` is not an operation here, and must not be taken for an ID.
 ONE: Final = re.compile(rf"{RESUMES}/(?!upload\Z)[^/]+")
 PDF: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/pdf")
 
 CUT_OFF: Final = "The server is shutting down; it is unknown whether the request succeeded"
 
 BUSY_PER_S: Final = 20
-"""From this many requests a second on, work that is not urgent waits."""
+"""At this rate of requests, work that is not urgent waits."""
 
 Run = Callable[[Request, KeyHolder], Coroutine[Any, Any, None] | None]
-"""Answers the request, or returns what is to be awaited for that. Raises what stood in the way, then
-or now."""
+"""Answers the request, or returns a coroutine that does. Either may raise the error to answer
+with."""
 
 
 class Operation(NamedTuple):
-    """What can be asked for: its name in logs and metrics, and what does it."""
+    """An operation of the API: its name in logs and metrics, and the function that runs it."""
 
     name: str
     run: Run
     needs_listing_plan: bool = True
-    """Whether it takes a plan that includes reading over the API."""
+    """Whether it requires a plan with API listing."""
 
 
 class App:
-    """Answers requests from a store. The metrics are its own.
+    """Answers requests from a store.
 
-    It limits requests only if `settings.rate_limit` says so: it does not know where it listens.
-    Without `metrics` it counts for itself alone; without `log` no request is logged.
+    It limits requests only if `settings.rate_limit` is set, because it does not know its own address.
+    `metrics` None: count only this app's requests. `log` None: log no requests.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class App:
         self._metrics = metrics or Metrics()
         store.write_queue.observe = self._metrics.observe_batch
         self._begun = 0
-        """How many requests have begun."""
+        """The number of requests that have begun."""
         self._seen = (0, time.monotonic())
         self._access_log: AccessLog | None = None
         is_json = settings.log_format is LogFormat.JSON
@@ -110,7 +110,7 @@ class App:
             Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
         )
         routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
-        # Decided once: whoever has a file pays nothing for those who have a network.
+        # Decided once, so that a store in a file costs nothing extra.
         self._waits_for_store = is_remote = store.is_remote
         self._of_all: Mapping[str, Operation] = {
             "GET": Operation("list", routes.list_async if is_remote else routes.list),
@@ -123,7 +123,7 @@ class App:
         self._of_pdf: Mapping[str, Operation] = (
             {"GET": Operation("pdf", self._pdf)} if settings.pdf else {}
         )
-        # What needs no key.
+        # Paths that need no key.
         self._open: dict[str, tuple[str, Respond]] = {
             "/healthz": ("health", self._health.live),
             "/readyz": ("ready", self._health.ready),
@@ -131,16 +131,16 @@ class App:
             **{path: ("", file) for path, file in description_files(settings.format).items()},
         }
 
-    # What is done in addition to answering
+    # Background work
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Do during the block what is done in addition to answering.
+        """Run the background tasks during the block.
 
-        After it, finish what was begun behind answers.
+        On exit, finish writes that were begun after answers.
         """
         tasks = [
-            asyncio.create_task(self._look_forever()),
+            asyncio.create_task(self._check_forever()),
             asyncio.create_task(prune_forever(self._store)),
         ]
         try:
@@ -156,12 +156,12 @@ class App:
             await self._exposition.close()
             self._pdf.close()
 
-    async def _look_forever(self) -> None:
+    async def _check_forever(self) -> None:
         while True:
-            with contextlib.suppress(MemoryError):  # the next look is in a second
-                self._sample()  # for other processes of the server
-                self._health.look_at_disk()
-            await self.connections.look()
+            with contextlib.suppress(MemoryError):  # the next check is in a second
+                self._sample()  # for the server's other processes
+                self._health.check_disk()
+            await self.connections.check()
 
     def _sample(self) -> None:
         self._metrics.put(
@@ -171,7 +171,7 @@ class App:
         )
 
     def find_fault(self) -> StoreUnavailable | None:
-        """Return why this process has to end; None if all that the store depends on runs."""
+        """Return why this process must end; None while all threads of the store are running."""
         try:
             self._store.check_threads()
         except StoreUnavailable as error:
@@ -179,7 +179,7 @@ class App:
         return None
 
     def is_busy(self) -> bool:
-        """Return whether requests have come in quick succession since this was last asked."""
+        """Return whether requests were frequent since the last call."""
         begun, now_s = self._begun, time.monotonic()
         before, since_s = self._seen
         self._seen = (begun, now_s)
@@ -188,7 +188,7 @@ class App:
     # A request
 
     def begin(self, request: Request) -> Coroutine[Any, Any, None] | None:
-        """Answer the request, whatever happens, or return what is to be awaited for that."""
+        """Answer the request even if it fails, or return a coroutine that does."""
         self._begun += 1
         self._metrics.begin()
         try:
@@ -222,7 +222,7 @@ class App:
             await rest
 
     def _run(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None] | None:
-        """Count the request against its key's limits, and run the operation."""
+        """Count the request against its key's limits, then run the operation."""
         request.holder = holder
         operations = self._operations_at(request.path)
         operation = operations.get("GET" if request.method == "HEAD" else request.method)
@@ -243,7 +243,7 @@ class App:
         return operation.run(request, holder)
 
     def _operations_at(self, path: str) -> Mapping[str, Operation]:
-        """Return by method what there is at the path."""
+        """Return the operations at the path, by method."""
         if path == RESUMES:
             return self._of_all
         if ONE.fullmatch(path):
@@ -264,7 +264,7 @@ class App:
             self._observe(request)
 
     def _observe(self, request: Request) -> None:
-        """Count the request, which is over, and log it if requests are logged."""
+        """Count the finished request, and log it if requests are logged."""
         took_s = time.perf_counter() - request.began_s
         self._metrics.end(request.operation, request.status, took_s)
         if self._access_log is not None:
@@ -275,7 +275,7 @@ def _respond_error(request: Request, error: BaseException) -> None:
     if not request.status:
         request.respond_error(public_error(error, request.id))
         return
-    # A second answer within the first one would be taken for a part of it.
+    # A second answer inside the first one would be taken for a part of it.
     cause = None if isinstance(error, ResumesError | HttpError) else error
     logger.error("Cut off the response to request %s: %s", request.id, error, exc_info=cause)
     if not (request.is_answered or request.is_gone):
@@ -283,12 +283,12 @@ def _respond_error(request: Request, error: BaseException) -> None:
 
 
 def public_error(error: BaseException, request_id: str) -> ResumesError | HttpError:
-    """Return the error as the client may see it, and log what only operators may."""
-    if isinstance(error, MemoryError):  # anywhere, so also after a commit
+    """Return the error as the client may see it; log what only operators may see."""
+    if isinstance(error, MemoryError):  # possible anywhere, even after a commit
         logger.error("Out of memory for request %s", request_id)
         return OutcomeUnknown()
     if isinstance(error, StatementRefused):
-        # Not its cause, with which a database may repeat what it was given.
+        # Not its cause, in which a database may repeat its input.
         return _internal_error(request_id, error.message, None)
     if isinstance(error, StoreIncompatible) or not isinstance(error, ResumesError | HttpError):
         return _internal_error(request_id, "see below", error)
@@ -298,17 +298,17 @@ def public_error(error: BaseException, request_id: str) -> ResumesError | HttpEr
 
 
 def _internal_error(request_id: str, why: str, cause: BaseException | None) -> HttpError:
-    """Log the error under an ID, and return the answer, in which the client gets that ID alone."""
+    """Log the error under an ID, and return an answer that contains only this ID."""
     error_id = secrets.token_hex(8)
     logger.error("Internal error %s of request %s: %s", error_id, request_id, why, exc_info=cause)
     return HttpError(500, f"Internal error {error_id}")
 
 
 METHODS = frozenset[str](http.HTTPMethod)
-"""Methods that are named; a stranger's own words are not."""
+"""Methods that are logged by name; unknown ones come from clients and are not."""
 
-# Put together here and not by the logging package: that costs more than answering the request's
-# look-up does. Every value is of our own making, or of a form that needs no escaping.
+# Formatted here, because the logging package would cost more than the request's look-up. Every
+# value is generated here, or has a form that needs no escaping.
 JSON_LINE = (
     '{"at":"%s","level":"INFO","logger":"resumes.access","message":"request","requestId":"%s",'
     '"method":"%s","operation":"%s","status":%d,"ms":%.2f,"account":%s,"key":%s}\n'
@@ -319,8 +319,8 @@ TEXT_LINE = "%s INFO resumes.access: request %s: %s %s, status %d, %.2f ms, acco
 class AccessLog:
     """Writes a line for each finished request (docs/operations.md, Logs).
 
-    It has the ids of the account and the key, and the operation's name: no path, no query, no body,
-    no name, no key is ever in it.
+    A line has the IDs of the account and the key, and the operation's name, but never a path, a query,
+    a body, a name or a key.
     """
 
     def __init__(self, writer: LogWriter, *, is_json: bool) -> None:
@@ -329,7 +329,7 @@ class AccessLog:
         self._id, self._no_id = ('"%s"', "null") if is_json else ("%s", "none")
 
     def observe(self, request: Request, took_s: float) -> None:
-        """Log the request; its line is written after the answer."""
+        """Log the request; the line is written after the answer."""
         holder = request.holder
         line = self._line % (
             timestamp(system_clock()),

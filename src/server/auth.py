@@ -1,4 +1,4 @@
-"""Who a request comes from: the API key in its Authorization header (docs/api.md)."""
+"""Authentication by the API key in the Authorization header (docs/api.md)."""
 
 import asyncio
 import logging
@@ -14,33 +14,33 @@ from server.request import Headers
 logger = logging.getLogger("resumes.server")
 
 KEEP_US: Final = 1_000_000
-"""How long the store's answers are kept if nobody writes: the note of a key's last use is due by time."""
+"""How long answers are cached at most, because a key's last use must be recorded again by time."""
 
 
 class Authenticator:
-    """Knows the holder of each key, and notes when a key was last used.
+    """Finds the holder of each key, and records when a key was last used.
 
-    The store's answer about a key is cached until somebody, in whichever process, has committed
-    anything. That is asked before the first key of all requests that the event loop saw together: a
-    request that is sent after a revocation was answered finds the key revoked (decision 0015).
+    The store's answer about a key is cached until any process commits anything. This is checked once
+    for all requests that one poll of the event loop returned, so a request that is sent after a
+    revocation was answered finds the key revoked (decision 0015).
     """
 
     def __init__(self, store: Store, connections: Connections) -> None:
         self._store = store
         self._connections = connections
         self._known: dict[str, KeyHolder] = {}
-        """By the key alone: around it, a header may have any number of blanks."""
+        """Holders by key, not by header, in which any number of blanks may surround the key."""
         self._version: int | None = None
-        """Of the store, since they are known."""
+        """The store's version when the cache was last emptied or checked."""
         self._since_us = 0
         self._is_current = False
-        """Whether that was asked for since the event loop last looked for requests."""
-        # The loop holds tasks weakly; one note at a time for a key is enough, and after one that could
-        # not be written none for as long as after one that was: with a full disk each request would try.
+        """Whether the version was checked since the event loop last polled for requests."""
+        # The loop holds tasks weakly. One record at a time for a key is enough. A failed one is not
+        # repeated sooner than a successful one: with a full disk every request would try.
         self._notes: dict[str, asyncio.Task[None]] = {}
 
     def authenticate(self, headers: Headers) -> KeyHolder:
-        """Return who holds the request's key. Never waits for its last use to be written.
+        """Return the holder of the request's key, without waiting for its last use to be recorded.
 
         Only for the event loop. Raises InvalidKey, the same for a missing, malformed, unknown,
         revoked or expired key.
@@ -53,13 +53,13 @@ class Authenticator:
         return self._accept(secret, api_keys.authenticate(self._store, secret))
 
     async def authenticate_async(self, headers: Headers) -> KeyHolder:
-        """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
+        """Return the holder of the request's key, uncached. Raises as `authenticate`."""
         secret = parse_secret(headers)
         return self._accept(secret, await api_keys.authenticate_async(self._store, secret))
 
     def _accept(self, secret: str, found: Authenticated) -> KeyHolder:
         holder, is_due, expires_at = found
-        if is_due:  # the next request asks again
+        if is_due:  # not cached, so that the next request asks the store again
             if holder.key_id not in self._notes:
                 self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
         elif self._version is not None and (
@@ -74,12 +74,12 @@ class Authenticator:
         if version is None or version != self._version or is_old:
             self._known.clear()
             self._version, self._since_us = version, now_us
-        if not self._connections.are_seen_twice:
+        if not self._connections.may_poll_twice:
             self._is_current = True
-            asyncio.get_running_loop().call_soon(self.end_look)
+            asyncio.get_running_loop().call_soon(self.end_poll)
 
-    def end_look(self) -> None:
-        """Take note that the event loop may look for requests before what is done next."""
+    def end_poll(self) -> None:
+        """Note that the event loop may poll for requests before the next callback."""
         self._is_current = False
 
     async def _note_use(self, holder: KeyHolder) -> None:
@@ -93,14 +93,14 @@ class Authenticator:
             asyncio.get_running_loop().call_later(again_s, self._notes.pop, holder.key_id)
 
     async def finish(self) -> None:
-        """Wait until every use that was to be written is written, or logged as not."""
+        """Wait until every pending use is recorded, or logged as failed."""
         await asyncio.gather(*self._notes.values())
 
 
 def parse_secret(headers: Headers) -> str:
     """Return the key of `Authorization: Bearer KEY`, the scheme in any case.
 
-    Raises InvalidKey without that header, for other forms, and for two: which of them would count?
+    Raises InvalidKey without this header, for other forms, and for more than one header.
     """
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) != 1:
@@ -108,5 +108,5 @@ def parse_secret(headers: Headers) -> str:
     scheme, _, secret = values[0].partition(b" ")
     if scheme.lower() != b"bearer":
         raise InvalidKey
-    # Any bytes survive this way, and are unknown to the store.
+    # Decodes any bytes; a key that is not UTF-8 is unknown to the store.
     return secret.strip(b" ").decode("utf-8", "surrogateescape")

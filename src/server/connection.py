@@ -1,9 +1,9 @@
-"""A connection: read what the client sends into requests, and answer them one after another.
+"""A connection: parsing the client's data into requests, and answering them in order.
 
-httptools parses; `request` says which heads are served, `deadlines` how long a client may take,
-`connections` what all connections may hold. What the application must not get to see is refused
-here, in the shape that all errors have: what cannot be read as HTTP, or could be read in two ways,
-heads that are too large, and what there is no room for (docs/api.md, Limits).
+httptools parses; `request` decides which heads are served, `deadlines` how long a client may take,
+`connections` how much all connections may hold. Requests that must not reach the application are
+refused here, in the common error format: invalid or ambiguous HTTP, heads that are too large, and
+bodies for which there is no memory (docs/api.md, Limits).
 """
 
 import asyncio
@@ -26,30 +26,30 @@ from server.request import (
     find_request_id,
 )
 
-BETWEEN, HEAD, BODY, OVER = Reading
+BETWEEN, HEAD, BODY, DRAINING = Reading
 
 SLICE_BYTES: Final = 16 * 1024
-"""How much is parsed before it is counted: a limit is passed by less than that."""
+"""How much is parsed before it is counted; a limit is exceeded by less than this."""
 
 CHUNKING_BYTES: Final = 16 * 1024
-"""What a body in chunks may cost beyond its content: sizes, extensions, trailers. In addition…"""
+"""Bytes for sizes, extensions and trailers that a chunked body may have beyond its content."""
 
 CHUNKING_FACTOR: Final = 8
-"""…this for each byte of its content, for clients whose chunks are of one byte."""
+"""Further such bytes per byte of content, for clients that send chunks of one byte."""
 
 AHEAD_BYTES: Final = 64 * 1024
-"""How much of a body is read that nobody has asked for yet."""
+"""How much of a body is read before the application asks for it."""
 
 TURN_BYTES: Final = 64 * 1024
-"""How much a connection is answered in a turn of the event loop, except for what exceeds it in one go: a client
-that sends thousands of requests at once keeps no other waiting, nor has it all their answers here."""
+"""After this much, a connection's further answers wait for the next turn of the event loop, so
+that a client with thousands of pipelined requests neither delays others nor fills the memory."""
 
 DRAIN_BYTES: Final = 16 * 1024 * 1024
-"""How much more of a body that was refused is read and thrown away, so that the client, which
-may read only after it has sent all, sees the answer and not a reset."""
+"""How much of a refused body is read and discarded, so that a client that reads only after sending
+everything gets the answer instead of a reset."""
 
 SETTLE_S: Final = 0.5
-"""How long, when the service stops, an idle connection is left to bring what was sent before."""
+"""How long a stopping service keeps an idle connection open for requests that are on their way."""
 
 LATE: Final = "The request took too long to arrive"
 STOPPING: Final = "The server is shutting down, so nothing was done; try again later"
@@ -57,79 +57,79 @@ MALFORMED: Final = "Invalid HTTP request received."
 
 
 class Connection(asyncio.Protocol):
-    """One connection of a client."""
+    """A client's connection."""
 
     _transport: asyncio.Transport
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.all = app.connections
+        self.registry = app.connections
         self._loop = asyncio.get_running_loop()
-        self._deadlines = Deadlines(self._loop.time(), self.all.client_timeout_s)
+        self._deadlines = Deadlines(self._loop.time(), self.registry.client_timeout_s)
         self._parser = self._new_parser()
         self.is_connected = False
-        """Whether HTTP has begun, over TLS after the handshake, and the client is there."""
+        """Whether HTTP has begun (with TLS: after the handshake) and the client is connected."""
 
-        # What is being received
+        # Receiving
         self._reading: Reading = BETWEEN
         self._is_new = False
-        """Whether the head or body that is being received began in what is being parsed."""
+        """Whether the current head or body began in the data that is being parsed."""
         self._head = Request(self, is_answered=True)
-        """The request whose head is being received, or was last."""
+        """The request whose head is being received, or was received last."""
         self._head_bytes = self._body_bytes = self._wire_bytes = 0
         self._held_bytes = 0
-        """What this connection has of the bodies in memory."""
+        """The size of this connection's bodies in memory."""
         self._is_paused = False
 
-        # What is being answered
+        # Answering
         self._request = self._begun = self._head
-        """The request that is being received, or was last, and the one that is being answered, or was."""
+        """The requests being received and being answered; if there is none, the last ones."""
         self._waiting: deque[Request] = deque()
-        """Requests after it."""
+        """Requests behind the one being answered."""
         self._unsent: list[bytes] = []
-        """What was written in this turn of the event loop."""
+        """Data written in this turn of the event loop."""
         self._unsent_bytes = self._written_bytes = 0
         self._is_closing = False
         self._lingers = False
-        """Whether to close means to send nothing more, while what still comes is received.
+        """Whether closing only ends sending, while incoming data is still received.
 
-        To close with something unread would reset the connection, and the client lose the answer
-        that it has not read yet. Its deadline ends such a connection.
+        Closing with unread data would reset the connection, and the client would lose an answer that
+        it has not read yet. The deadline ends such a connection.
         """
         self._writable = asyncio.Event()
-        """Whether the client reads its answers."""
+        """Whether the client is reading its answers."""
         self._writable.set()
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
-        # The answer to the first of several requests may still be read by a client that closes after them.
+        # A client that closes after its last request may still read the answers to earlier ones.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
-    # Its beginning and its end
+    # Begin and end of the connection
 
     def connection_made(self, transport: Any) -> None:
-        """Receive requests; a connection over the limit gets a 503 and ends."""
+        """Begin to receive requests; answer a connection over the limit with 503 and end it."""
         self._transport = transport
         self.is_connected = True
-        self.all.discard(self.look)  # over TLS it was counted during the handshake
-        if not self.all.is_full:
-            self.all.add(self.look)
-            self.all.served.add(self.shutdown)
-            if self.all.is_stopping:
+        self.registry.discard(self.check)  # with TLS it was counted during the handshake
+        if not self.registry.is_full:
+            self.registry.add(self.check)
+            self.registry.served.add(self.shutdown)
+            if self.registry.is_stopping:
                 self.shutdown()
             return
-        if not self.all.is_overrun:
-            self.all.add(self.look, is_refused=True)
+        if not self.registry.is_overrun:
+            self.registry.add(self.check, is_refused=True)
             self._lingers = True
-        self._reading = OVER
+        self._reading = DRAINING
         Request(self, find_request_id(())).respond_error(HttpError(503, UNAVAILABLE))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of all that was kept for it."""
+        """Release everything that the connection held."""
         self.is_connected = False
-        self.all.discard(self.look)
-        self.all.served.discard(self.shutdown)
+        self.registry.discard(self.check)
+        self.registry.served.discard(self.shutdown)
         self._release(self._held_bytes)
         for request in (self._begun, self._request, *self._waiting):
             if not request.is_answered:
@@ -138,26 +138,26 @@ class Connection(asyncio.Protocol):
         self.resume_writing()
 
     def eof_received(self) -> bool | None:
-        """Answer complete requests: the client has only announced that it sends no more.
+        """Answer complete requests: the client has only ended sending.
 
-        Over TLS that cannot be announced without ending the connection.
+        With TLS it cannot do so without ending the connection.
         """
         if self._transport.get_extra_info("sslcontext") is not None:
             return None
-        if not self._give_up():
-            if self._reading is OVER:
+        if not self._abandon_incomplete():
+            if self._reading is DRAINING:
                 return None
-            self._close()  # after the answer that is about to be sent
-        self._reading = OVER
+            self._close()  # after the pending answer
+        self._reading = DRAINING
         return True
 
     def shutdown(self) -> None:
-        """End the connection after the answers to what was sent before.
+        """End the connection after the answers to requests that were already sent.
 
-        A request that has arrived in part is waited for, but not for as long as an answer.
+        Wait for the rest of an incomplete request, but not as long as for an answer.
         """
         self._deadlines.stop_s = self._loop.time()
-        self._loop.call_later(STOP_S, lambda: self.look(self._loop.time()))
+        self._loop.call_later(STOP_S, lambda: self.check(self._loop.time()))
         if self._request.is_answered:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
         else:
@@ -170,12 +170,12 @@ class Connection(asyncio.Protocol):
     # Received data
 
     def data_received(self, data: bytes) -> None:
-        """Read requests, and begin those that it is time for."""
+        """Parse requests, and begin those whose turn it is."""
         try:
             for start in range(0, len(data), SLICE_BYTES):
                 self._feed(data[start : start + SLICE_BYTES])
         except httptools.HttpParserCallbackError as error:
-            # What a callback raised is the context of the parser's own error.
+            # The error raised in a callback is the context of the parser's error.
             self._refuse(error.__context__ or error)
         except httptools.HttpParserError:
             self._refuse(HttpError(400, MALFORMED))
@@ -185,12 +185,12 @@ class Connection(asyncio.Protocol):
     def _feed(self, data: bytes) -> None:
         """Parse the data. Raises HttpError and HttpParserError.
 
-        A request that offers to change the protocol keeps its body. Java's HttpClient offers
-        HTTP/2 on every first request, POST too. A server may decline by answering in HTTP/1.1
-        (RFC 9110, 7.8); the parser, however, takes what follows such a head for the new protocol,
-        so the request is read again without the offer.
+        A request that offers a protocol upgrade keeps its body. Java's HttpClient offers HTTP/2 on
+        every first request, even a POST. A server may decline by answering in HTTP/1.1 (RFC 9110,
+        7.8). But the parser takes everything after such a head for the new protocol, so the request
+        is parsed again without the offer.
         """
-        if self._reading is OVER:
+        if self._reading is DRAINING:
             self._body_bytes += len(data)
             if self._body_bytes > DRAIN_BYTES:
                 self.abort()
@@ -209,7 +209,7 @@ class Connection(asyncio.Protocol):
 
     def _without_offer(self, rest: bytes) -> bytes:
         method: bytes = self._parser.get_method()
-        if method == b"CONNECT":  # means to change the protocol by its name alone
+        if method == b"CONNECT":  # an upgrade by the method's name alone
             raise HttpError(400, "CONNECT is not supported.")
         target, version = self._head.target, self._parser.get_http_version()
         head = [b"%b %b HTTP/%b" % (method, target, version.encode())]
@@ -218,12 +218,12 @@ class Connection(asyncio.Protocol):
         return b"\r\n".join([*head, b"", rest])
 
     def _count(self, size_bytes: int) -> None:
-        """Count what has come of a request that is not whole. Raises HttpError for too much."""
+        """Count the bytes of an incomplete request. Raises HttpError if there are too many."""
         is_new, self._is_new = self._is_new, False
         if self._reading is HEAD:
             if not is_new:
                 self._head_bytes += size_bytes
-            elif self._request.method:  # the first head has had its time since the beginning
+            elif self._request.method:  # the time of the first head began with the connection
                 self._deadlines.begin(self._loop.time())
             check_size(self._head_bytes, self._head.target)
         elif is_new:
@@ -234,18 +234,18 @@ class Connection(asyncio.Protocol):
                 raise HttpError(400, "Invalid chunks: too much between them")
 
     def on_message_begin(self) -> None:
-        """For the parser: a request begins."""
+        """Begin a request (called by the parser)."""
         self._reading = HEAD
         self._is_new = True
         self._head_bytes = 0
         self._head = Request(self)
 
     def on_url(self, url: bytes) -> None:
-        """For the parser: a part of the request's target."""
+        """Add a part of the request's target (called by the parser)."""
         self._head.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """For the parser: a field; one after a body in chunks says nothing, and is not kept."""
+        """Add a header field (called by the parser); ignore trailers after a chunked body."""
         if self._reading is not HEAD:
             return
         name, value = name.lower(), value.strip(b" \t")
@@ -254,9 +254,9 @@ class Connection(asyncio.Protocol):
         self._head.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """For the parser: the head is whole. Raises HttpError for one that is not served."""
+        """Finish the head (called by the parser). Raises HttpError if it is not served."""
         parser, request = self._parser, self._head
-        # A head that came at once, in a slice, is small.
+        # A head within one slice is small.
         size_bytes = 0 if self._is_new else count_bytes(request.target, request.headers)
         check_size(size_bytes, request.target)
         version = parser.get_http_version()
@@ -280,29 +280,29 @@ class Connection(asyncio.Protocol):
         self._body_bytes = self._wire_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """For the parser: a part of the body. Raises HttpError where there is no room for it."""
+        """Add a part of the body (called by the parser). Raises HttpError if it is too large."""
         size_bytes = len(body)
         self._body_bytes += size_bytes
         request = self._request
-        if request.status:  # nobody keeps what comes after an answer
+        if request.status:  # data after the answer is discarded
             if self._body_bytes > DRAIN_BYTES:
                 raise HttpError(413, "Request body too large")
             return
         self._held_bytes += size_bytes
-        self.all.body_bytes += size_bytes
-        if self.all.body_bytes > self.all.max_body_bytes:
+        self.registry.body_bytes += size_bytes
+        if self.registry.body_bytes > self.registry.max_body_bytes:
             raise HttpError(503, UNAVAILABLE)
         request.receive(body)
         if self._body_bytes > AHEAD_BYTES and request.max_bytes is None:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
-        """For the parser: the request is whole."""
+        """Finish the request (called by the parser)."""
         if self._reading is HEAD:
-            return  # its offer is about to be declined
+            return  # an upgrade offer, which `_feed` declines
         self._reading = BETWEEN
         if self._request.keep_alive and not self._parser.should_keep_alive():
-            self._request.keep_alive = False  # a trailer says so, and the parser reads nothing more
+            self._request.keep_alive = False  # a trailer closed the connection for the parser
             if self._request.is_answered:
                 self._close()
         if self._request.is_answered:
@@ -317,21 +317,21 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on from the client, unless it has requests waiting."""
+        """Resume reading from the client, unless it has requests waiting."""
         if self._is_paused and not self._waiting:
             self._is_paused = False
             if not self._transport.is_closing():
                 self._transport.resume_reading()
 
     def _release(self, size_bytes: int) -> None:
-        """Stop counting so much of this connection's bodies among those in memory."""
-        self.all.body_bytes -= size_bytes
+        """Release this many bytes of this connection's bodies in memory."""
+        self.registry.body_bytes -= size_bytes
         self._held_bytes -= size_bytes
 
-    # What goes out
+    # Sending
 
     def _begin_waiting(self) -> None:
-        """Begin what waits, each request after the answer to the one before it."""
+        """Begin waiting requests, each after the answer to the previous one."""
         while self._waiting:
             if not self._begun.is_answered or not self._writable.is_set():
                 self._pause_reading()
@@ -345,24 +345,24 @@ class Connection(asyncio.Protocol):
             rest = self._app.begin(request)
             if rest is not None:
                 task = self._loop.create_task(rest)
-                self.all.tasks.add(task)
+                self.registry.tasks.add(task)
                 task.add_done_callback(self._end_task)
         self.resume_reading()
 
     def _begin_later(self) -> None:
-        """`_begin_waiting`, where the event loop has yet to look for other requests in this turn."""
+        """Begin waiting requests before the event loop polls for others in this turn."""
         self._begin_waiting()
-        self._app.authenticator.end_look()
+        self._app.authenticator.end_poll()
 
     def _end_task(self, task: asyncio.Task[None]) -> None:
-        self.all.tasks.discard(task)
+        self.registry.tasks.discard(task)
         self._begin_later()
 
     def write(self, data: bytes) -> None:
-        """Send the data, after what was written before, when this turn's work is done.
+        """Queue the data; it is sent when this turn's work is done.
 
-        The loop would send each part immediately. Together, and after the other work of the turn,
-        they cost one system call, and a busy client is woken once for the answers of a turn.
+        The loop would send each part immediately. Sent together, they cost one system call, and a
+        busy client is woken once for all answers of a turn.
         """
         if not self._unsent:
             self._loop.call_soon(self._flush)
@@ -370,12 +370,12 @@ class Connection(asyncio.Protocol):
         self._unsent_bytes += len(data)
 
     def _flush(self) -> None:
-        """Send what was written in this turn, and begin what waits for that."""
+        """Send the data of this turn, then begin requests that waited for that."""
         unsent = self._unsent
         data = unsent[0] if len(unsent) == 1 else b"".join(unsent)
         unsent.clear()
         self._unsent_bytes = 0
-        if not self._transport.is_closing():  # else the client is gone by now
+        if not self._transport.is_closing():  # otherwise the client is gone
             self._written_bytes += len(data)
             self._transport.write(data)
             if self._is_closing:
@@ -384,7 +384,7 @@ class Connection(asyncio.Protocol):
             self._begin_later()
 
     def _close(self) -> None:
-        """Close the connection after what was written."""
+        """Close the connection after sending what was written."""
         self._is_closing = True
         if not self._unsent:
             self._close_transport()
@@ -396,12 +396,12 @@ class Connection(asyncio.Protocol):
             self._transport.write_eof()
 
     def abort(self) -> None:
-        """End the connection immediately; what was not sent is lost."""
+        """End the connection immediately; unsent data is lost."""
         self._is_closing = True
         self._transport.abort()
 
     def _is_ending(self) -> bool:
-        """Return whether nothing more can be written."""
+        """Return whether nothing can be written any more."""
         return self._is_closing or self._transport.is_closing()
 
     def finish(self, request: Request) -> None:
@@ -409,45 +409,45 @@ class Connection(asyncio.Protocol):
         request.is_answered = True
         if request.is_gone:
             return
-        if self._reading is BETWEEN or self._reading is OVER:
+        if self._reading is BETWEEN or self._reading is DRAINING:
             self._deadlines.begin(self._loop.time())
         if not request.keep_alive:
             self._request = request
-            self._waiting.clear()  # what was sent after it is not done
+            self._waiting.clear()  # requests sent after it are not run
             if self._reading in (HEAD, BODY):
-                self._hear_out()
+                self._drain_input()
             self._close()
         if self._held_bytes:
             self._release(request.body_bytes if self._waiting else self._held_bytes)
         self.resume_reading()
 
     def pause_writing(self) -> None:
-        """For the transport: the client does not take what it is sent."""
+        """Note that the client is not reading (called by the transport)."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """For the transport: the client has taken most of it."""
+        """Note that the client has read most of the data (called by the transport)."""
         if not self._writable.is_set():
             self._writable.set()
             self._begin_later()
 
     async def drain(self) -> None:
-        """Wait until the client has taken most of what was written."""
+        """Wait until the client has read most of what was written."""
         await self._writable.wait()
 
-    # Who is refused
+    # Refusing
 
-    def look(self, now_s: float) -> None:
+    def check(self, now_s: float) -> None:
         """Refuse or cut off a client that has kept the connection waiting for too long."""
         if not self.is_connected:
-            return  # the TLS handshake has a deadline of its own
+            return  # the TLS handshake has its own deadline
         unsent_bytes = self._transport.get_write_buffer_size()
         if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
             self.abort()
         elif self._reading is not BODY and not self._request.is_answered:
-            return  # it is the client that waits
-        elif self._reading is not OVER and self._is_paused:
-            self._deadlines.begin(now_s)  # so it does here
+            return  # the client is waiting for the answer
+        elif self._reading is not DRAINING and self._is_paused:
+            self._deadlines.begin(now_s)  # the client is waiting for this server to read
         elif self._deadlines.is_over(now_s, self._reading, self._body_bytes):
             if self._reading in (HEAD, BODY):
                 has_stopped = self._deadlines.has_stopped(now_s)
@@ -457,35 +457,35 @@ class Connection(asyncio.Protocol):
             else:
                 self.abort()
 
-    def _hear_out(self) -> None:
-        """Discard what still arrives, for some time."""
-        self._reading = OVER
+    def _drain_input(self) -> None:
+        """Discard incoming data for a limited time."""
+        self._reading = DRAINING
         self._body_bytes = 0
         self._deadlines.begin(self._loop.time())
         if self._deadlines.stop_s is None:
             self._lingers = True
 
     def _refuse(self, error: BaseException) -> None:
-        """Tell the client, read nothing more, and end the connection.
+        """Answer with the error, read no other request, and end the connection.
 
-        Tell nothing while an earlier request awaits its answer, or has had part of it: the client
-        would take this for that. Then the connection ends after that answer.
+        If an earlier request has no complete answer yet, do not send the error, which the client would
+        take for that answer; end the connection after it.
         """
-        # Of a request whose body has come in part, the log and the metrics say what its client is told.
+        # If a part of the body was received, log and metrics record the status for this request.
         request = self._request if self._reading is BODY else None
-        # Of others only the head is known, or a part of it.
+        # Otherwise only the head, or a part of it, is known.
         unread = Request(self, find_request_id(self._head.headers if self._reading is HEAD else ()))
-        # Before the target has come, the parser has the method of an earlier request.
+        # Before the target is received, the parser still has the method of an earlier request.
         if self._reading is HEAD and self._head.target:
             unread.method = self._parser.get_method().decode("ascii")
         if isinstance(error, MemoryError):
-            error = HttpError(503, UNAVAILABLE)  # nothing of it was begun
+            error = HttpError(503, UNAVAILABLE)  # the request was not begun
         response = public_error(error, (request or unread).id)
         was_answered = request is not None and request.is_answered
-        is_answering = self._give_up()
+        is_answering = self._abandon_incomplete()
         if self._is_ending():
-            return  # after an answer that ends the connection
-        self._hear_out()
+            return  # an earlier answer ends the connection
+        self._drain_input()
         if not is_answering:
             if request is None:
                 unread.respond_error(response)
@@ -497,18 +497,18 @@ class Connection(asyncio.Protocol):
             self._close()
         self.resume_reading()
 
-    def _give_up(self) -> bool:
-        """Give up the request that has arrived in part. Return whether another awaits its answer."""
+    def _abandon_incomplete(self) -> bool:
+        """Abandon the incomplete request. Return whether another one awaits its answer."""
         request = self._request
         if self._reading is BODY and not request.status:
             request.leave()
             if request is self._begun:
-                request = Request(self, is_answered=True)  # those before it are answered
+                request = Request(self, is_answered=True)  # earlier ones are answered
             else:
                 self._waiting.pop()
                 request = self._waiting[-1] if self._waiting else self._begun
             self._request = request
-        # Complete requests were sent before.
+        # Complete requests sent earlier are still answered.
         self._begin_waiting()
         if request.is_answered:
             return False

@@ -1,4 +1,4 @@
-"""All connections of a process: how many there may be, and what they hold."""
+"""All connections of a process: their number, and the memory of their bodies."""
 
 import asyncio
 import contextlib
@@ -8,23 +8,23 @@ from collections.abc import Callable
 from resumes.settings import Settings
 
 RESERVED_FILES = 128
-"""Open files that are not for connections: the store's, the listener, those of the loop."""
+"""Open files that are not connections: those of the store and the event loop, and the listener."""
 
 REFUSED_AT_ONCE = 100
-"""Connections beyond the limit that are kept for a moment, so that their clients see the answer."""
+"""Connections beyond the limit that are kept briefly, so that their clients get the answer."""
 
-SEEN_AT_ONCE = 1_000
-"""With more connections than these, one turn of the event loop may look for requests twice: libuv
-does when 1,024 files have something, and the process has a few more."""
+MAX_PER_POLL = 1_000
+"""With more connections, one turn of the event loop may poll for requests twice: libuv does so
+after 1,024 events, and the process has a few other open files."""
 
 MIB = 1024 * 1024
 
 BODY_MEMORY_BYTES = 64 * MIB
-"""Request bodies that a process holds at a time; beyond that, requests are refused."""
+"""Memory for request bodies in a process; beyond it, requests are refused."""
 
 
-Look = Callable[[float], None]
-"""A connection, by what refuses or cuts off a client that has kept it waiting for too long."""
+Check = Callable[[float], None]
+"""The method that identifies a connection: it refuses or cuts off a client that is too slow."""
 
 
 class Connections:
@@ -33,66 +33,66 @@ class Connections:
     def __init__(self, settings: Settings) -> None:
         self.max_open = find_room(settings.max_connections)
         self.max_body_bytes = max(BODY_MEMORY_BYTES, settings.max_body_bytes + MIB)
-        """How much the bodies in memory may be in all; one of the largest always fits."""
+        """The maximum size of all bodies in memory; at least one body of the largest size fits."""
         self.client_timeout_s = settings.client_timeout_s
         self.body_bytes = 0
-        """How much they are."""
-        self._open: set[Look] = set()
-        self._refused: set[Look] = set()
+        """The current size of all bodies in memory."""
+        self._open: set[Check] = set()
+        self._refused: set[Check] = set()
         self.served: set[Callable[[], None]] = set()
-        """What ends those in which HTTP has begun, after the answers to what was sent before."""
+        """For each connection in which HTTP has begun, what ends it after its pending answers."""
         self.is_stopping = False
-        """Whether these were ended, and so is each in which HTTP begins from now on."""
+        """Whether the server is stopping: then new connections are ended as well."""
         self.tasks: set[asyncio.Task[None]] = set()
-        """What answers their requests that have to wait."""
+        """The tasks that answer requests asynchronously."""
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
 
     def __len__(self) -> int:
-        """Return how many are open, not counting those that were refused."""
+        """Return the number of open connections, without refused ones."""
         return len(self._open)
 
     @property
     def is_full(self) -> bool:
-        """Whether one more would be too many."""
+        """Whether the limit is reached."""
         return len(self._open) >= self.max_open
 
     @property
-    def are_seen_twice(self) -> bool:
-        """Whether one turn of the event loop may look for their requests twice."""
-        return len(self._open) + len(self._refused) > SEEN_AT_ONCE
+    def may_poll_twice(self) -> bool:
+        """Whether one turn of the event loop may poll for requests twice."""
+        return len(self._open) + len(self._refused) > MAX_PER_POLL
 
     @property
     def is_overrun(self) -> bool:
-        """Whether too many are being refused for each to get an answer."""
+        """Whether too many connections are being refused to answer each."""
         return len(self._refused) >= REFUSED_AT_ONCE
 
-    def add(self, look: Look, *, is_refused: bool = False) -> None:
+    def add(self, check: Check, *, is_refused: bool = False) -> None:
         """Count the connection."""
-        (self._refused if is_refused else self._open).add(look)
+        (self._refused if is_refused else self._open).add(check)
 
-    def discard(self, look: Look) -> None:
-        """Forget the connection, which is gone."""
-        self._open.discard(look)
-        self._refused.discard(look)
+    def discard(self, check: Check) -> None:
+        """Stop counting the connection, which is closed."""
+        self._open.discard(check)
+        self._refused.discard(check)
 
-    async def look(self) -> None:
-        """Look at each connection, after a second or less: a timer for each request would cost more
-        than a list's page."""
+    async def check(self) -> None:
+        """Wait for a second or less, then check every connection: a timer for each request would
+        cost more than a page of the list."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         await asyncio.sleep(self._interval_s)
         now_s = loop.time()
-        # If this process was held up, timeouts are checked once it has caught up.
+        # After a stall of this process, timeouts are checked only once it has caught up.
         if now_s - began_s < 2 * self._interval_s:
-            with contextlib.suppress(MemoryError):  # the next look is in a second
-                for look in (*self._open, *self._refused):
-                    loop.call_soon(look, now_s)  # so that an error ends nothing else
+            with contextlib.suppress(MemoryError):  # the next check is in a second
+                for check in (*self._open, *self._refused):
+                    loop.call_soon(check, now_s)  # isolates errors
 
 
 def find_room(wanted: int) -> int:
-    """Return how many connections this process may have open: as many as wanted, if the system allows.
+    """Return how many connections this process may open: `wanted`, or as many as the system allows.
 
-    Raise the process's limit of open files as far as that needs.
+    Raise the process's limit of open files if needed.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
@@ -100,7 +100,7 @@ def find_room(wanted: int) -> int:
     needed = wanted + RESERVED_FILES + REFUSED_AT_ONCE
     if soft < needed:
         higher = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        with contextlib.suppress(OSError, ValueError):  # a system may allow less than it says
+        with contextlib.suppress(OSError, ValueError):  # a system may allow less than it reports
             resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))
             soft = higher
     return max(1, min(wanted, soft - RESERVED_FILES - REFUSED_AT_ONCE))

@@ -1,40 +1,40 @@
-"""How long a connection may take for what it is in the middle of."""
+"""The time limits of a connection."""
 
 from enum import Enum, auto
 
 BODY_BYTES_PER_S = 40 * 1024
-"""The speed that a body must have overall, after a free start: 2 MiB take 60 s at
-most, which a telephone manages."""
+"""The minimum average speed of a body after the client timeout. 2 MiB may take 60 s, which a
+mobile connection can do."""
 
 KEEP_ALIVE_S = 75
-"""How long a silent connection stays open: longer than the pools of common clients and proxies
-keep theirs, so that none sends into a closing one."""
+"""How long an idle connection stays open: longer than in the pools of common clients and proxies,
+so that none of them sends into a closing one."""
 
 READ_BYTES_PER_S = 4 * 1024
-"""The speed at which an answer must be read, while part of it waits: it costs us memory."""
+"""The minimum speed at which a client must read an answer, because unread answers use memory."""
 
 LINGER_S = 2.0
-"""How long a client that sends no more has to read why its request was refused."""
+"""How long a client that has stopped sending may take to read why it was refused."""
 
 STOP_S = 2.0
-"""How long a request that has arrived in part is waited for when the service stops."""
+"""How long a stopping service waits for the rest of an incomplete request."""
 
 
 class Reading(Enum):
-    """What a connection is in the middle of receiving."""
+    """What a connection is receiving."""
 
     BETWEEN = auto()
-    """Nothing: the next request has not begun."""
+    """Nothing: no request has begun."""
 
     HEAD = auto()
     BODY = auto()
 
-    OVER = auto()
-    """Nothing that matters: no other request will be read."""
+    DRAINING = auto()
+    """Data to discard: no other request will be read."""
 
 
 class Deadlines:
-    """What one connection was granted, by the clock of the event loop, in seconds."""
+    """The deadlines of one connection, in seconds of the event loop's clock."""
 
     def __init__(self, now_s: float, client_s: float) -> None:
         self._client_s = client_s
@@ -44,24 +44,24 @@ class Deadlines:
         self._seen_bytes = 0
         self._reads = (now_s, 0)
         self.stop_s: float | None = None
-        """When the service began to stop: what has arrived in part has little time from then on."""
+        """When the service began to stop, which leaves STOP_S for an incomplete request."""
 
     def begin(self, now_s: float) -> None:
-        """Count from now on: something else is being received, or nothing."""
+        """Restart the time: the connection begins to receive something else, or nothing."""
         self._is_new = False
         self._since_s = self._progress_s = now_s
         self._seen_bytes = 0
 
     def has_stopped(self, now_s: float) -> bool:
-        """Whether the service stops, and has waited long enough for what has come in part."""
-        # A timer may be early by the millisecond that the loop counts in.
+        """Return whether the service is stopping and STOP_S have passed."""
+        # A timer may be early by a millisecond, the resolution of the loop.
         return self.stop_s is not None and now_s - self.stop_s > STOP_S - 0.01
 
     def is_over(self, now_s: float, reading: Reading, body_bytes: int) -> bool:
-        """Whether a connection has had its time that receives this and answers nothing."""
+        """Return whether the time is up for a connection that is not answering a request."""
         waited_s = now_s - self._since_s
         match reading:
-            case Reading.OVER:
+            case Reading.DRAINING:
                 return self.stop_s is not None or self._is_body_late(now_s, body_bytes, LINGER_S)
             case Reading.BETWEEN:
                 return waited_s >= (self._client_s if self._is_new else KEEP_ALIVE_S)
@@ -80,9 +80,9 @@ class Deadlines:
         return now_s - self._since_s >= free_s + body_bytes / BODY_BYTES_PER_S
 
     def is_stuck(self, now_s: float, sent_bytes: int, unsent_bytes: int) -> bool:
-        """Tell whether the client has read next to nothing for too long, though there is something.
+        """Return whether the client has read too little for too long while an answer is pending.
 
-        Unsent is what the system has not taken yet, as the client reads too slowly.
+        `unsent_bytes` are those that the system has not accepted yet.
         """
         began_s, before_bytes = self._reads
         enough_bytes = READ_BYTES_PER_S * self._client_s

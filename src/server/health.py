@@ -23,40 +23,40 @@ ALIVE = b'{"status":"ok"}'
 OK, FAILED = "ok", "failed"
 
 PROBE_S = 2.0
-"""What takes longer than this is not ready."""
+"""A check that takes longer than this counts as failed."""
 
 KEEP_S = 1.0
-"""How long an answer is given again: probing, by however many, costs one look a second."""
+"""How long an answer is cached: any number of probes costs one check a second."""
 
 
 class HealthCheck:
-    """Looks whether the store can be read and written, and whether its disk has room.
+    """Checks whether the store can be read and written, and whether its disk has room.
 
-    That is so with `floor_bytes` free; the disk of a database server is that server's to manage.
+    `floor_bytes` is the minimum free space. The disk of a database server is not checked.
     """
 
     def __init__(self, store: Store, *, floor_bytes: int) -> None:
         self._store = store
         self._floor_bytes = floor_bytes
         self.is_disk_low = False
-        """Whether less than the floor is free, as `look_at_disk` has seen."""
-        # A thread of its own: what hangs on a dead disk must not take those that parse bodies.
+        """Whether less than the floor was free at the last `check_disk`."""
+        # Its own thread: a check that hangs on a dead disk must not block the parsing of bodies.
         self._thread = ThreadPoolExecutor(1, "readiness")
-        self._look: asyncio.Task[Mapping[str, str]] | None = None
+        self._check: asyncio.Task[Mapping[str, str]] | None = None
         self._keep_until_s = 0.0
 
     async def live(self, request: Request) -> None:
-        """Say that the event loop answers."""
+        """Answer 200: the event loop is running."""
         request.respond(200, ALIVE)
 
     async def ready(self, request: Request) -> None:
-        """Say, with 200 or 503, whether requests can be served, as of the last second.
+        """Answer 200 if requests can be served, as of the last second, otherwise 503.
 
-        One looks for all who ask.
+        Concurrent requests share one check.
         """
-        if self._look is None or (self._look.done() and time.monotonic() >= self._keep_until_s):
-            self._look = asyncio.create_task(self._find())
-        checks = await asyncio.shield(self._look)
+        if self._check is None or (self._check.done() and time.monotonic() >= self._keep_until_s):
+            self._check = asyncio.create_task(self._find())
+        checks = await asyncio.shield(self._check)
         is_ready = FAILED not in checks.values()
         body = orjson.dumps({"status": "ready" if is_ready else "not ready", "checks": checks})
         request.respond(200 if is_ready else 503, body, [] if is_ready else [RETRY_AFTER])
@@ -68,10 +68,10 @@ class HealthCheck:
         self._keep_until_s = time.monotonic() + KEEP_S
         return {"read": read, "write": write, "disk": FAILED if self.is_disk_low else OK}
 
-    def look_at_disk(self) -> None:
-        """See how much is free; called about once a second.
+    def check_disk(self) -> None:
+        """Update `is_disk_low`; called about once a second.
 
-        A disk that does not say counts as having room: what is wrong with it, its writes will tell.
+        A disk that cannot be queried counts as having room; if it is broken, writes will fail.
         """
         was_low, self.is_disk_low = self.is_disk_low, False
         with contextlib.suppress(OSError):
@@ -87,9 +87,9 @@ class HealthCheck:
             logger.warning("There is enough space on the store's disk again: creates are accepted")
 
     async def close(self) -> None:
-        """Look at nothing any more, so that the store may be closed."""
-        if self._look is not None:
-            await asyncio.wait([self._look])  # however it ends
+        """Stop checking, so that the store may be closed."""
+        if self._check is not None:
+            await asyncio.wait([self._check])  # ignores its result
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 

@@ -1,8 +1,8 @@
-"""What a server counts, and GET /metrics: that in the Prometheus format (docs/operations.md, Metrics).
+"""The metrics of a server, and GET /metrics in the Prometheus format (docs/operations.md, Metrics).
 
-It is counted in memory that the processes of a server share, which takes 0.3 µs a request.
-prometheus_client's multiprocess mode takes 3.6 µs, which is more than 3 % of reading a resume. There
-are counts only: no account, no key, no name, no path.
+Counters are in memory shared by the processes of a server, which takes 0.3 µs per request.
+prometheus_client's multiprocess mode takes 3.6 µs, more than 3 % of reading a resume. Metrics never
+contain an account, a key, a name or a path.
 """
 
 import asyncio
@@ -35,28 +35,28 @@ from resumes.store.import_history import FileCount, count_files
 from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
 from server.request import Request
 
-# Where everything is, counted from the beginning of a process's slot: a few values, then for each
-# operation a count for each status and a histogram of what its requests took, then other histograms.
+# Offsets in a process's slot: a few values; for each operation, a count per status and a histogram
+# of durations; then the other histograms.
 
 IN_FLIGHT, CONNECTIONS, WAITING_WRITES, DROPPED_LINES, FIRST_OPERATION = range(5)
 
 OPERATIONS = ("list", "create", "get", "delete", "pdf", "health", "ready", "metrics", "")
-"""All that can be asked for, by the names of `Request.operation`; last what is none of these."""
+"""All values of `Request.operation`; the last is for requests that match no operation."""
 
 STATUS_AT = {status: at for at, status in enumerate([*map(int, http.HTTPStatus), 0])}
-"""Where in an operation a status is; 0 is that of requests whose client left before an answer."""
+"""The offset of each status in an operation; 0 is for clients that left before an answer."""
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of what requests and commits take."""
+"""Upper bounds of the durations of requests and commits, in seconds."""
 
 WRITES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
-"""Upper bounds of the writes in a batch."""
+"""Upper bounds of the number of writes in a batch."""
 
 BEYOND_AND_SUM = 2
-"""The places of a histogram behind those of its bounds: what is above them all, and the sum."""
+"""The values of a histogram after those of its bounds: the count above all bounds, and the sum."""
 
 DURATIONS_AT = len(STATUS_AT)
-"""Within an operation."""
+"""The offset of the durations in an operation."""
 
 OPERATION_SIZE = DURATIONS_AT + len(SECONDS) + BEYOND_AND_SUM
 OPERATION_AT = {name: FIRST_OPERATION + at * OPERATION_SIZE for at, name in enumerate(OPERATIONS)}
@@ -68,9 +68,9 @@ Memory: TypeAlias = ctypes.Array[ctypes.c_double]
 
 
 def share_memory(processes: int) -> Memory:
-    """Return memory for the counters of this many processes, which goes to them when spawned.
+    """Return memory for the counters of this many processes, to be passed to them when spawned.
 
-    Raises StoreUnavailable where there is none.
+    Raises StoreUnavailable if it cannot be allocated.
     """
     try:
         return multiprocessing.get_context("spawn").RawArray(ctypes.c_double, processes * SIZE)
@@ -83,10 +83,10 @@ def share_memory(processes: int) -> Memory:
 
 
 class Metrics:
-    """Counts. Requests belong to the event loop's thread, batches to a writer thread's.
+    """The counters of a process. The event loop's thread counts requests, a writer thread batches.
 
-    `slot` says which part of the `memory` that it shares is this process's, and of nobody else
-    who lives; what its last owner counted is kept. Without a `memory` it counts for itself alone.
+    `slot` is the part of the shared `memory` for this process; no other live process may use it. The
+    counts of its previous owner are kept. Without `memory` only this process is counted.
     """
 
     def __init__(self, memory: Memory | None = None, slot: int = 0) -> None:
@@ -94,40 +94,40 @@ class Metrics:
         own = (ctypes.c_double * SIZE)() if memory is None else memory
         self._all = memoryview(own).cast("B").cast("d")
         self._mine = mine = self._all[slot * SIZE : (slot + 1) * SIZE]
-        # What a predecessor in this slot had begun or held went with it.
+        # Requests and connections of the slot's previous owner ended with it.
         mine[IN_FLIGHT] = mine[CONNECTIONS] = mine[WAITING_WRITES] = 0.0
         self._dropped_before = mine[DROPPED_LINES]
 
     def begin(self) -> None:
-        """Count a request that has begun; `end` is called for each once."""
+        """Count a request that has begun; call `end` once for each."""
         self._mine[IN_FLIGHT] += 1.0
 
     def end(self, operation: str, status: int, took_s: float) -> None:
-        """Count a request that is over, by its status; 0: its client left before an answer."""
+        """Count a finished request by its status; 0 if the client left before an answer."""
         mine, at = self._mine, OPERATION_AT[operation]
         mine[IN_FLIGHT] -= 1.0
         mine[at + STATUS_AT[status]] += 1.0
         _observe(mine, at + DURATIONS_AT, SECONDS, took_s)
 
     def observe_batch(self, writes: int, took_s: float) -> None:
-        """Count a batch of writes that was committed, or failed."""
+        """Count a batch of writes that was committed or failed."""
         _observe(self._mine, BATCHES_AT, WRITES, writes)
         _observe(self._mine, COMMITS_AT, SECONDS, took_s)
 
     def put(self, *, connections: int, waiting_writes: int, dropped_lines: int) -> None:
-        """Set what is so at this moment, for whichever process is asked."""
+        """Set the current values of this process, which any process of the server may report."""
         self._mine[CONNECTIONS] = connections
         self._mine[WAITING_WRITES] = waiting_writes
         self._mine[DROPPED_LINES] = self._dropped_before + dropped_lines
 
     def sums(self) -> Sequence[float]:
-        """Return each place added up over all processes."""
+        """Return each value summed over all processes."""
         slots = [self._all[at : at + SIZE] for at in range(0, len(self._all), SIZE)]
         return [sum(places) for places in zip(*slots, strict=True)]
 
 
 def _observe(places: "memoryview[float]", at: int, bounds: Sequence[float], value: float) -> None:
-    """Count the value in the histogram that begins there."""
+    """Count the value in the histogram at offset `at`."""
     places[at + bisect_left(bounds, value)] += 1.0
     places[at + len(bounds) + 1] += value
 
@@ -135,34 +135,35 @@ def _observe(places: "memoryview[float]", at: int, bounds: Sequence[float], valu
 def _histogram(
     sums: Sequence[float], at: int, bounds: Sequence[float]
 ) -> tuple[list[tuple[str, float]], float]:
-    """Return each upper bound with the count of what is at or below it, and the sum."""
+    """Return each upper bound with the cumulative count, and the sum."""
     end = at + len(bounds) + 1
     labels = [*map(str, bounds), "+Inf"]
     return [*zip(labels, accumulate(sums[at:end]), strict=True)], sums[end]
 
 
 KEEP_S = 10.0
-"""How long what the store knows is given again at least."""
+"""How long metrics from the store are cached at least."""
 
 KEEP_TIMES = 100
-"""It is kept this many times as long as it took: counting a large ledger costs one part in 100."""
+"""They are cached this many times as long as reading them took: counting a large ledger costs
+at most 1 % of the time."""
 
 WITHIN_S = 5.0
-"""How long an answer waits for the store; after that it goes without what the store knows."""
+"""How long an answer waits for the store; later it is sent without the store's metrics."""
 
 
 class _Imports(NamedTuple):
-    """What the store knows about files and importers."""
+    """The store's metrics of files and importers."""
 
     files: Sequence[FileCount]
     importers: Sequence[SeenImporter]
 
 
 class Exposition:
-    """Answers with all metrics of a server, whichever of its processes is asked.
+    """Answers with the metrics of all processes of a server.
 
-    `sample` is called before each answer and puts what is so at this moment. What the store knows
-    about files and importers is read in a thread and cached.
+    `sample` is called before each answer and updates the current values. The store's metrics of
+    files and importers are read in a thread and cached.
     """
 
     def __init__(
@@ -180,7 +181,7 @@ class Exposition:
         self._thread = ThreadPoolExecutor(1, "figures")
         self._reading: asyncio.Future[None] | None = None
         self._imports: _Imports | None = None
-        """None while it is not known: a zero would look like an answer."""
+        """None while unknown: the metrics are then missing instead of zero."""
 
     async def __call__(self, request: Request) -> None:
         """Answer with the metrics."""
@@ -194,7 +195,7 @@ class Exposition:
         await request.respond_file(body, headers)
 
     async def refresh(self) -> None:
-        """Make what the store knows as new as it has to be, or as possible within a few seconds."""
+        """Update the store's metrics if they are too old, waiting up to WITHIN_S."""
         if self._reading is None or self._reading.done():
             loop = asyncio.get_running_loop()
             self._reading = loop.run_in_executor(self._thread, self._read)
@@ -209,13 +210,13 @@ class Exposition:
             self._imports = None
 
     async def close(self) -> None:
-        """Read nothing any more, so that the store may be closed."""
+        """Stop reading, so that the store may be closed."""
         if self._reading is not None:
             await asyncio.wait([self._reading], timeout=WITHIN_S)
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every family of metrics; what the system knows of a process, if that is all."""
+        """Yield every metric family; those of the process only if the server has one process."""
         sums = self._metrics.sums()
         versions = {
             "version": importlib.metadata.version("resume-service"),
@@ -248,8 +249,8 @@ class Exposition:
 
 
 ALWAYS_THERE = frozenset({500, 503})
-"""Statuses that have a series before the first of them: what begins at 1 has not grown, and an
-alert on growth would miss it."""
+"""Statuses whose series exist from the start: an alert on growth would miss a series that begins
+at 1."""
 
 
 def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:

@@ -1,12 +1,12 @@
-"""The API described as OpenAPI 3.1.
+"""The OpenAPI 3.1 description of the API.
 
-`interface.json` is the description; what a resume holds is filled in from the analyzer's table of
-fields. `x == create accepts x` for every JSON value x that can be kept at all; what a schema cannot
-see (how the JSON is written, its depth and its size) is in the description. What is kept with a
-warning is accepted, and its usual range is in the description, too.
+`interface.json` is the description; the fields of a resume are filled in from the analyzer's table.
+The schema accepts a storable JSON value if and only if create accepts it. What a schema cannot
+express (the JSON's syntax, depth and size) is in the descriptions. A value that is stored with a
+warning is accepted, and its description has the usual range.
 
-It is served, for people as Swagger UI with everything that this needs: the page works without a way to
-anywhere else, and its policy lets the browser load nothing from there (docs/api.md, Description).
+It is served as JSON and as Swagger UI, complete with all files: the page works offline, and its
+policy lets the browser load nothing from other hosts (docs/api.md, Description).
 `python -m server.openapi FILE` writes the document of a service with default settings.
 """
 
@@ -55,7 +55,7 @@ MAX_NAMES_IN_WORDS: Final = 30
 
 
 def document_bytes(accepted: Format = DEFAULT_FORMAT) -> bytes:
-    """Return the document as it is served: JSON that people can read."""
+    """Return the document as served: indented JSON."""
     return orjson.dumps(build_document(accepted), option=orjson.OPT_INDENT_2) + b"\n"
 
 
@@ -92,7 +92,7 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
 
 
 def group_schema(group: Group) -> Schema:
-    """Return an object with the fields of the group. It may have others."""
+    """Return the schema of an object with the fields of the group; other fields are allowed."""
     properties = {}
     for name, kind in group.fields.items():
         value = value_schema(kind)
@@ -102,7 +102,7 @@ def group_schema(group: Group) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """Return the schema with null added."""
+    """Return the schema that also allows null."""
     if not schema:
         return {}
     if "$ref" in schema:
@@ -114,7 +114,7 @@ def or_null(schema: Schema) -> Schema:
 
 
 def value_schema(kind: Kind) -> Schema:
-    """Return what a field of this kind may hold, null aside."""
+    """Return the schema of a field of this kind, without null."""
     text = {"type": "string", "maxLength": MAX_TEXT_CHARS}
     match kind:
         case ColumnNumber():
@@ -172,18 +172,18 @@ def value_schema(kind: Kind) -> Schema:
 
 
 WELCOME = b'{"docs":"docs","openapi":"openapi.json"}'
-"""Relative, so that the links stay below the path that a proxy puts the service under."""
+"""Relative links, which stay below the path under which a proxy serves the API."""
 
 ASSETS = Path(__file__).parent / "assets"
 SWAGGER_UI = "swagger-ui-5.35.0"
-"""The folder of the files that are Swagger UI's own, with their license; its name has the version."""
+"""The folder of Swagger UI's own files and license, named after the version."""
 
 POLICY = "; ".join(
     [
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data:",  # Swagger UI's style sheet has its icons inside
+        "img-src 'self' data:",  # Swagger UI's style sheet has inline icons
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
@@ -197,12 +197,12 @@ _PAGE: Headers = [
     (b"cache-control", b"no-cache"),
 ]
 _OURS: Headers = [(b"cache-control", b"no-cache")]
-# The path has the version, so what it names stays the same.
+# The path contains the version, so the content never changes.
 _VERSIONED: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
 
 
 def description_files(accepted: Format) -> dict[str, Respond]:
-    """Return by path: where these are, the document for this format, the page, and what that loads."""
+    """Return by path: the links, the document for this format, the page, and the page's files."""
     html, script, style = (f"text/{kind}; charset=utf-8" for kind in ("html", "javascript", "css"))
     bundle, sheet = f"{SWAGGER_UI}/swagger-ui-bundle.js", f"{SWAGGER_UI}/swagger-ui.css"
     return {
@@ -218,17 +218,17 @@ def description_files(accepted: Format) -> dict[str, Respond]:
 
 
 def _page_with_slash() -> bytes:
-    """Return the page with the links that it has to have under /docs/."""
+    """Return the page with the links that it needs under /docs/."""
     page = (ASSETS / "docs.html").read_bytes()
     return page.replace(b'"docs/', b'"').replace(b'"openapi.json"', b'"../openapi.json"')
 
 
 def _file(load: Callable[[], bytes], content_type: str, headers: Headers) -> Respond:
-    """Return what answers with bytes that stay the same while the service runs."""
+    """Return a function that answers with constant bytes, loaded on first use."""
     load = functools.cache(load)
 
     async def respond(request: Request) -> None:
-        # The first time they are read, or made: milliseconds, for which others would have to wait.
+        # Loading takes milliseconds, during which the event loop would be blocked.
         body = await asyncio.to_thread(load)
         await request.respond_file(body, [(b"content-type", content_type.encode()), *headers])
 

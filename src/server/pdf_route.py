@@ -31,14 +31,14 @@ from server.request import ClientGone, Headers, HttpError, Request, parse_fields
 logger = logging.getLogger("resumes.server")
 
 WAIT_SHARE: Final = 0.75
-"""How much of its time a PDF may wait for its turn: in the rest of it, most can be drawn."""
+"""The share of its time that a PDF may wait for its turn; the rest is enough to render most."""
 
 TIMED_OUT: Final = "PDF generation timeout. Please try again later."
 BUSY: Final = "Too many PDFs are being generated. Please try again in a moment."
 
 
 class PdfRoute:
-    """Draws resumes, one at a time, in a process of the renderer's."""
+    """Renders resumes one at a time in the renderer's process."""
 
     def __init__(self, store: Store, accepted: Format, renderer: Renderer) -> None:
         self._store = store
@@ -46,13 +46,13 @@ class PdfRoute:
         self._renderer = renderer
         self._turn = asyncio.Lock()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
-        # Not the same: what a client has already does not wait for what is drawn.
+        # A separate thread, so that 304 answers do not wait for rendering.
         self._tagging = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf-tag")
 
     async def __call__(self, request: Request, holder: KeyHolder) -> None:
-        """Answer with the PDF. Raises InvalidArgument for the query."""
+        """Answer with the PDF. Raises InvalidArgument for an invalid query."""
         choice = parse_choice(request.query)
-        ends_at = time.monotonic() + self._renderer.timeout_s  # with the wait for its turn
+        ends_at = time.monotonic() + self._renderer.timeout_s  # includes the wait for its turn
         resume_id = request.path.split("/")[-2]
         find = functools.partial(
             stored_resumes.get_resume_async, self._store, holder.account_id, resume_id
@@ -63,7 +63,7 @@ class PdfRoute:
             if tag in known or b"*" in known:
                 request.respond_not_modified([(b"etag", tag), *_CACHED])
                 return
-        del stored  # while it waits; it is found again
+        del stored  # frees memory while waiting; it is read again
         try:
             async with asyncio.timeout(WAIT_SHARE * self._renderer.timeout_s):
                 await self._turn.acquire()
@@ -106,7 +106,7 @@ class PdfRoute:
         return self._renderer.render_resume(stored, choice, self._format, ends_at=ends_at)
 
     async def _make_tag(self, stored: StoredResume, choice: PdfOptions, ends_at: float) -> bytes:
-        """Return the entity tag. Made in a thread: it looks through the folders of fonts."""
+        """Return the entity tag, computed in a thread because it scans the font folders."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(ends_at - time.monotonic()):
@@ -116,7 +116,7 @@ class PdfRoute:
             raise HttpError(504, TIMED_OUT) from None
 
     def _tag(self, stored: StoredResume, choice: PdfOptions) -> bytes:
-        """Return the entity tag: of all that the bytes depend on."""
+        """Return the entity tag, a digest of everything that the PDF depends on."""
         section_types = sorted(self._format.extra_section_types)
         whole = hashlib.sha256(repr((choice, section_types)).encode())
         whole.update(version(self._renderer.font_folders))
@@ -133,18 +133,18 @@ class PdfRoute:
 
 _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
 _TAG: Final = re.compile(b'"([^"]*?)(?:-gzip|-br)?"')
-"""A tag, and what Apache adds to that of an answer which it compresses."""
+"""An entity tag, without the suffix that Apache adds when it compresses an answer."""
 
 
 def _find_known_tags(headers: Headers) -> set[bytes]:
-    """Return the tags of what the client has, `*` for anything (RFC 9110, If-None-Match)."""
+    """Return the client's cached tags; `*` stands for any (RFC 9110, If-None-Match)."""
     values = [value for name, value in headers if name == b"if-none-match"]
     tags = {b'"%b"' % tag for value in values for tag in _TAG.findall(value)}
     return tags | ({b"*"} if b"*" in values else set())
 
 
 def parse_choice(query: bytes) -> PdfOptions:
-    """Return what a query string chooses. Raises InvalidArgument for anything unknown in it."""
+    """Return the options in a query string. Raises InvalidArgument for unknown ones."""
     fields = parse_fields(query, ("layout", "paper", "anonymous"))
     layout, paper = fields.get("layout"), fields.get("paper")
     anonymous = fields.get("anonymous", "false")

@@ -1,13 +1,12 @@
-"""How often a key may ask: token buckets of a minute, an hour and a day (docs/api.md, Rate limits).
+"""Rate limits of keys: token buckets per minute, hour and day (docs/api.md, Rate limits).
 
-A bucket of N tokens fills by N in its window, evenly. A request takes one token of each, or is
-refused and takes none. The buckets are in a file that is mapped, so that all workers and servers of
-a home on one machine count together, and a read costs no write to the store (pitfalls R2).
+A bucket of N tokens is refilled evenly with N tokens per window. A request takes one token from
+each bucket, or is refused and takes none. The buckets are in a mapped file: all workers and servers
+of a home on one machine count together, and no request writes to the store (pitfalls R2).
 
-Having the buckets to oneself takes longer than counting. So where requests of a key follow each
-other closely and its buckets hold many tokens, a process takes several at once, and a moment later
-gives back what it did not need. Until then other processes count too few tokens, but not so few
-that they refuse anybody.
+Locking the buckets takes longer than counting. So if a key's requests are frequent and its buckets
+hold many tokens, a process takes a batch of tokens and soon returns those it did not need. Until
+then other processes see too few tokens, but still enough to refuse no request.
 """
 
 import asyncio
@@ -29,36 +28,36 @@ from resumes.settings import Settings
 from resumes.store.api_keys import KeyHolder
 
 LAYOUT = 1
-"""Part of the file's name, so that programs of two layouts never share one."""
+"""The version of the layout, in the file's name, so that different layouts never share a file."""
 
 SLOTS = 16_384
-"""As many keys are counted at once. When there are more, those that used least are forgotten."""
+"""The number of keys counted at once. If there are more, the least used ones are forgotten."""
 
 WORDS = 4
 WORD_BYTES = 8
 PROBES = 16
-"""How many adjacent slots a key may be in."""
+"""The number of adjacent slots to search for a key."""
 
 LOCK_TIMEOUT_S = 1.0
-"""How long a request waits for the table at most. Others have it for microseconds, and on a busy
-machine for as long as they are not given a processor within; longer only if they were stopped."""
+"""How long a request waits for the lock. Other processes hold it for microseconds, on a busy
+machine until they are scheduled again, and longer only if they are stopped."""
 
 boot_clock_ns = functools.partial(
     time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Nanoseconds since the machine's start: one clock for all processes, never set."""
+"""Nanoseconds since boot: one clock for all processes, which is never adjusted."""
 
 NAP_S = 0.000_05
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
-# A call that keeps Python's own lock, and never waits: no thread of this process, which may
-# then run for long, comes between having the table and leaving it.
+# PyDLL keeps the GIL during the call, which never waits: no other thread of this process can run
+# between lock and unlock and delay them.
 _flock = ctypes.PyDLL(None).flock
 _LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 def find_boot(boot_id: Path = BOOT_ID) -> int:
-    """Return a number for this start of the machine, other than 0; the same for all if it has no id."""
+    """Return a non-zero number for this boot of the machine; a constant without a boot ID."""
     try:
         return _hash(boot_id.read_text())
     except OSError:
@@ -66,10 +65,10 @@ def find_boot(boot_id: Path = BOOT_ID) -> int:
 
 
 class Buckets:
-    """The table in the file at `path`, mapped by every process that counts. Raises OSError.
+    """The table of buckets in the file at `path`, mapped by every process. Raises OSError.
 
-    The file is for its owner alone, as is its folder if that is made here. A new one holds zeros.
-    `words` are its numbers. They are read at any time, and written between `lock` and `unlock`.
+    The file is accessible only to its owner, as is its folder if created here. A new one holds zeros.
+    `words` are its numbers, read at any time, and written only between `lock` and `unlock`.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Buckets:
         self._descriptor = os.open(path, flags, 0o600)
         size_bytes = (slots + 1) * WORDS * WORD_BYTES
         if os.fstat(self._descriptor).st_size < size_bytes:
-            # Whole now: memory beyond a file's end, or that finds no disk later, ends a process.
+            # Allocated now: access beyond the file's end, or a full disk, would kill the process.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._descriptor, 0, size_bytes)
             else:  # macOS
@@ -97,19 +96,19 @@ class Buckets:
         self._waits = True
         boot = find_boot() if boot is None else boot
         self.lock()
-        if self.words[0] != boot:  # moments of an earlier start: the machine's clock started again
+        if self.words[0] != boot:  # times from before a reboot, which restarted the clock
             self._map[:] = bytes(len(self._map))
             self.words[0] = boot
         self.unlock()
 
     def lock(self) -> None:
-        """Keep others from changing the table until `unlock`; a process that ends leaves it unlocked.
+        """Lock the table until `unlock`; the lock of a process that ends is released.
 
-        A process that was stopped while it had the table is waited for once, and not by every
-        request: counting wrongly by one is better than answering nobody.
+        If a stopped process holds the lock, only the first request waits for it, and later ones
+        continue without: a wrong count is better than no answers.
         """
         give_up_s = 0.0
-        while _flock(self._descriptor, _LOCK):  # somebody else has it
+        while _flock(self._descriptor, _LOCK):  # another process holds it
             give_up_s = give_up_s or time.monotonic() + self._timeout_s
             if not self._waits or time.monotonic() >= give_up_s:
                 self._waits = False
@@ -118,27 +117,27 @@ class Buckets:
         self._waits = True
 
     def unlock(self) -> None:
-        """Let others change the table."""
+        """Release the lock."""
         _flock(self._descriptor, fcntl.LOCK_UN)
 
     def find_slot(self, key_id: str, now_ns: int) -> int | None:
-        """Return where in `words` the key's slot begins; None when nothing is known of the key."""
+        """Return the offset of the key's slot in `words`; None if the key has no slot."""
         at = self._search(_hash(key_id), now_ns)
         return at if self.words[at] == _hash(key_id) else None
 
     def take_slot(self, key_id: str, now_ns: int) -> int:
-        """Return where in `words` the key's slot begins, which is made if need be. Only when locked."""
+        """Return the offset of the key's slot in `words`; create it if needed. Needs the lock."""
         words, key = self.words, _hash(key_id)
         at = self._search(key, now_ns)
         if words[at] != key:
-            # In this order a process may end between any two, and no slot is wrong.
+            # In this order every slot stays valid even if the process ends in between.
             for word in (at + 1, at + 2, at + 3):
                 words[word] = 0
             words[at] = key
         return at
 
     def _search(self, key: int, now_ns: int) -> int:
-        """Return the key's slot, or the one that it may have: empty or full again, else the least used."""
+        """Return the key's slot, or one to take: an empty or refilled one, or the least used."""
         words = self.words
         seen = []
         for probe in range(min(PROBES, self._slots)):
@@ -147,11 +146,11 @@ class Buckets:
                 return at
             seen.append(at)
             if not words[at]:
-                break  # no slot becomes empty again, so the key is in none further on
+                break  # slots never become empty again, so the key cannot be further on
         return min(seen, key=lambda at: max(now_ns, *words[at + 1 : at + WORDS]))
 
     def close(self) -> None:
-        """Unmap the table; it stays for others, and for later."""
+        """Unmap the table; the file stays for other processes and later starts."""
         self.words.release()
         self._map.close()
         os.close(self._descriptor)
@@ -159,7 +158,7 @@ class Buckets:
 
 @functools.lru_cache(maxsize=4_096)
 def _hash(text: str) -> int:
-    """Return 63 bits of a digest, and never 0, which says that a slot is empty."""
+    """Return 63 bits of a digest, but never 0, which marks an empty slot."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1 or 1
 
 
@@ -170,56 +169,56 @@ _LINES = b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-res
 
 
 class Window(NamedTuple):
-    """A limit on the requests in a window.
+    """A limit on the number of requests in a window of time.
 
-    A bucket's debt is the time until it is full: 0 when it is, `burst_ns` when it is empty.
+    A bucket's debt is the time until it is full: 0 if it is full, `burst_ns` if it is empty.
     """
 
     word: int
-    """Where in its slot a key's bucket is."""
+    """The offset of the bucket in a key's slot."""
     limit: int
     length_ns: int
     interval_ns: int
-    """In which one token comes."""
+    """The time in which one token is added."""
     burst_ns: int
 
 
 Debts = list[tuple[Window, int]]
-"""The debt of each of a key's buckets, in nanoseconds."""
+"""The debts of a key's buckets, in nanoseconds."""
 
 
 BORROWED = 32
-"""Tokens that are taken at once."""
+"""Number of tokens taken in a batch."""
 
 AHEAD_S = 0.01
-"""Requests of a key that are closer than this follow each other closely; tokens that were not
-needed are given back after as long."""
+"""Requests of a key within this time are frequent; unused tokens are returned after the same
+time."""
 
 MIN_REMAINING = 1_000
-"""Tokens that every bucket must have left: more than all processes are asked for in that time."""
+"""Tokens that every bucket must keep: more than all processes need within AHEAD_S."""
 
 RETURN_WITHIN_NS = 100_000_000
-"""After this long tokens are not given back: the buckets may have filled in the meantime."""
+"""After this time tokens are not returned, because the buckets may be full again."""
 
 MAX_KEYS = 10_000
-"""How many keys' last requests are remembered."""
+"""Number of keys whose last request is remembered."""
 
 
 @dataclass(slots=True)
 class _Taken:
-    """Tokens of a key that were taken ahead. The window is the tightest for all of them."""
+    """A batch of tokens taken for a key. `tightest` is its tightest window for all of them."""
 
     tightest: Window
     debt_ns: int
-    """The tightest bucket's, with the tokens that were needed."""
+    """The debt of the tightest bucket, counting only the tokens used so far."""
     left: int
     at_ns: int
 
 
 class RateLimits:
-    """Counts the requests of keys. The default clocks are those of the machine.
+    """Counts the requests of keys. By default it uses the machine's clocks.
 
-    `takes_ahead` needs a running event loop. Raises StoreUnavailable when the memory to count in is unavailable.
+    `takes_ahead` needs a running event loop. Raises StoreUnavailable if the table cannot be mapped.
     """
 
     def __init__(
@@ -236,7 +235,7 @@ class RateLimits:
         self._wall_s = wall_s
         self._takes_ahead = takes_ahead
         self._asked_ns: dict[str, int] = {}
-        """When each key was last counted."""
+        """When each key was last counted against the table."""
         self._taken: dict[str, _Taken] = {}
         path = settings.home.absolute() / "run" / f"rate-limits.{LAYOUT}"
         try:
@@ -248,10 +247,10 @@ class RateLimits:
             ) from None
 
     def admit(self, holder: KeyHolder, lines: list[bytes]) -> int:
-        """Count the request and return 0; else count nothing, and return in how many seconds a
-        token comes.
+        """Count the request and return 0; or if it exceeds a limit, do not count it, and return the
+        seconds until the next token.
 
-        Either way the headers that tell how the key stands are added to `lines`.
+        In both cases add the rate limit headers of the key to `lines`.
         """
         if not self._windows:
             return 0
@@ -274,7 +273,7 @@ class RateLimits:
             tightest, debt_ns = _find_tightest(debts, 1)
             lines.append(self._line(tightest, debt_ns))
             tokens = 1
-            if self._takes_ahead and self._is_ahead_due(holder, debts, tightest, now_ns):
+            if self._takes_ahead and self._is_batch_due(holder, debts, tightest, now_ns):
                 tokens = BORROWED
                 if not self._taken:
                     asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
@@ -287,7 +286,7 @@ class RateLimits:
             self._buckets.unlock()
 
     def add_headers(self, holder: KeyHolder, lines: list[bytes]) -> None:
-        """Add to `lines` the headers that tell how the key stands; count nothing."""
+        """Add the rate limit headers of the key to `lines`; count nothing."""
         if not self._windows:
             return
         self._give_back()
@@ -299,11 +298,11 @@ class RateLimits:
     def _debts(self, slot: int, now_ns: int) -> Debts:
         words = self._buckets.words
         debts = [(window, words[slot + window.word] - now_ns) for window in self._windows]
-        # A time further off than the window is of another clock.
+        # A time beyond the window is from another clock.
         return [(each, debt_ns if 0 < debt_ns <= each.length_ns else 0) for each, debt_ns in debts]
 
-    def _is_ahead_due(self, holder: KeyHolder, debts: Debts, tightest: Window, now_ns: int) -> bool:
-        """Return whether to take several tokens for the key now; `tightest` is for one."""
+    def _is_batch_due(self, holder: KeyHolder, debts: Debts, tightest: Window, now_ns: int) -> bool:
+        """Return whether to take a batch of tokens now; `tightest` is the window for one token."""
         if len(self._asked_ns) >= MAX_KEYS:
             self._asked_ns.clear()
         asked_ns = self._asked_ns.get(holder.key_id, 0)
@@ -314,23 +313,23 @@ class RateLimits:
                 window.burst_ns - debt_ns >= (BORROWED + MIN_REMAINING) * window.interval_ns
                 for window, debt_ns in debts
             )
-            # What is tightest at both ends is so in between: each bucket's part grows evenly.
+            # If a bucket is tightest for the first and the last token, it is for those in between.
             and _find_tightest(debts, BORROWED)[0] is tightest
         )
 
     def _give_back(self) -> None:
-        """Give back the tokens that were taken ahead and not needed."""
+        """Return the unused tokens of all batches."""
         taken, self._taken = self._taken, {}
         if not taken:
             return
         self._buckets.lock()
         try:
             now_ns = self._clock_ns()
-            for key_id, one in taken.items():
+            for key_id, batch in taken.items():
                 slot = self._buckets.find_slot(key_id, now_ns)
-                if slot is not None and now_ns - one.at_ns < RETURN_WITHIN_NS:
+                if slot is not None and now_ns - batch.at_ns < RETURN_WITHIN_NS:
                     for window in self._windows:
-                        self._buckets.words[slot + window.word] -= one.left * window.interval_ns
+                        self._buckets.words[slot + window.word] -= batch.left * window.interval_ns
         finally:
             self._buckets.unlock()
 
@@ -340,13 +339,13 @@ class RateLimits:
         return _LINES % (window.limit, left, full_s)
 
     def close(self) -> None:
-        """Count nothing more here; others continue."""
+        """Stop counting in this process; other processes continue."""
         self._give_back()
         self._buckets.close()
 
 
 def _iter_windows(rates: Iterable[int]) -> Iterator[Window]:
-    """Yield the windows of limits a minute, an hour and a day; 0 is no limit."""
+    """Yield the windows of the limits per minute, hour and day; 0 means no limit."""
     for word, (limit, length_s) in enumerate(zip(rates, LENGTHS_S, strict=True), start=1):
         if limit:
             length_ns = length_s * SECOND_NS
@@ -355,8 +354,8 @@ def _iter_windows(rates: Iterable[int]) -> Iterator[Window]:
 
 
 def _find_tightest(debts: Debts, tokens: int) -> tuple[Window, int]:
-    """Return the window of whose bucket the smallest part is left once this many tokens are taken,
-    and its debt then; the shorter of two alike."""
+    """Return the window whose bucket has the smallest share left after taking this many tokens, and
+    its debt then; of equal ones, the shortest."""
     after = [(window, debt_ns + tokens * window.interval_ns) for window, debt_ns in debts]
     used = [debt_ns / window.burst_ns for window, debt_ns in after]
     return after[used.index(max(used))]

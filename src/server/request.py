@@ -1,12 +1,11 @@
-"""A request: which heads are served, and its answer: JSON, and errors in the one shape.
+"""A request: checking its head, and answering it in JSON, with errors in the common format.
 
-Two readers of one head, a proxy and this server, must never read two requests: what could be read in
-two ways is refused, not repaired (RFC 9112, 11.2; docs/api.md, Limits). The parser refuses broken
-lines, white space where none belongs, and lengths that are not numbers or contradict each other.
+A proxy and this server must never read different requests from the same bytes: ambiguous heads are
+refused, not repaired (RFC 9112, 11.2; docs/api.md, Limits). The parser itself refuses broken lines,
+misplaced white space, and lengths that are not numbers or contradict each other.
 
-An error is `{"error": str, "status": int}`, whatever layer it comes from; `requestId`, `retryAfter`
-and `issues` may follow (docs/api.md, Errors). Domain errors know no HTTP: `STATUSES` is where they
-meet it.
+An error of any layer is `{"error": str, "status": int}`, possibly with `requestId`, `retryAfter` and
+`issues` (docs/api.md, Errors). Domain errors do not know HTTP; `STATUSES` maps them to statuses.
 """
 
 import asyncio
@@ -38,7 +37,7 @@ from resumes.store.api_keys import KeyHolder
 Headers = Sequence[tuple[bytes, bytes]]
 
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-"""The form in which a client may name its request (docs/api.md, Errors)."""
+"""The form of a request ID from a client (docs/api.md, Errors)."""
 
 STATUSES: Final[dict[ErrorCode, int]] = {
     ErrorCode.INVALID_JSON: 400,
@@ -52,13 +51,13 @@ STATUSES: Final[dict[ErrorCode, int]] = {
     ErrorCode.CONFLICT: 409,
     ErrorCode.TOO_LARGE: 413,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
-    # Trying again does not help, so it is not a 503.
+    # Not 503, because a retry does not help.
     ErrorCode.STORE_INCOMPATIBLE: 500,
     ErrorCode.STATEMENT_REFUSED: 500,
     ErrorCode.STORE_UNAVAILABLE: 503,
     ErrorCode.OUTCOME_UNKNOWN: 503,
 }
-"""The status of every domain error that reaches a client."""
+"""The status of each domain error that can reach a client."""
 
 UNAVAILABLE: Final = "Service unavailable: nothing was done; try again later"
 RETRY_AFTER: Final = (b"retry-after", b"1")
@@ -69,17 +68,17 @@ STATUS_LINES: Final = {
 }
 
 FILE_SLICE_BYTES: Final = 32 * 1024
-"""How much of a large answer is in memory at once, for each client that asks for it."""
+"""How much of a large answer is buffered at a time, per client."""
 
-# Answers hold personal data and depend on the key: no cache may keep them.
+# Answers contain personal data and depend on the key, so no cache may store them.
 _JSON: Final = b"content-type: application/json\r\ncache-control: no-store\r\n"
 _BODY: Final = b"x-content-type-options: nosniff\r\ncontent-length: %d\r\n"
 
 
 class HttpError(Exception):
-    """An answer that no error of the store or the format stands for: a path, a method, a head, a full disk.
+    """An error answer without a domain error: about a path, a method, a head, or a full disk.
 
-    `headers` and `more` are for its answer, and for the body of that.
+    `headers` are added to the answer, `more` to its body.
     """
 
     def __init__(self, status: int, message: str = "", headers: Headers = (), **more: int) -> None:
@@ -91,31 +90,31 @@ class HttpError(Exception):
 
 
 class ClientGone(Exception):
-    """The client has left before it had sent all; nobody waits for an answer."""
+    """The client left before the request was complete; no answer is needed."""
 
 
 class ResponseWriter(Protocol):
-    """What a request came by, as far as the request uses it."""
+    """The part of a connection that a request uses."""
 
     def write(self, data: bytes) -> None:
-        """Send the data after what was written before, in this turn of the event loop."""
+        """Queue the data to be sent in this turn of the event loop."""
 
     def resume_reading(self) -> None:
-        """Read on from the client."""
+        """Resume reading from the client."""
 
     async def drain(self) -> None:
-        """Wait until the client has taken most of what was written."""
+        """Wait until the client has read most of what was written."""
 
     def finish(self, request: "Request") -> None:
         """Record that the request has its complete answer."""
 
     def abort(self) -> None:
-        """End the connection immediately; what was not sent is lost."""
+        """End the connection immediately; unsent data is lost."""
 
 
-@dataclass(slots=True, eq=False, repr=False)  # it holds a key, and a resume
+@dataclass(slots=True, eq=False, repr=False)  # no repr: it holds a key and a resume
 class Request:
-    """A request, what became known of it on its way, and its answer."""
+    """A request, its state while it is handled, and its answer."""
 
     carrier: ResponseWriter
 
@@ -123,58 +122,58 @@ class Request:
     method: str = ""
     target: bytes = b""
     path: str = ""
-    """Decoded."""
+    """The decoded path."""
     query: bytes = b""
-    """Not decoded."""
+    """The query string, not decoded."""
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """With names in lower case."""
+    """Header fields with names in lower case."""
 
     keep_alive: bool = False
     """Whether the connection stays open after the answer."""
 
     expects_continue: bool = False
-    """Whether the client asks before it sends the body, and has not been answered yet."""
+    """Whether the client waits for a 100 (Continue) before it sends the body."""
 
     began_s: float = 0.0
-    """When the head was whole."""
+    """When the head was complete."""
 
     lines: list[bytes] = field(default_factory=list)
-    """Header lines of its answer, whatever the status."""
+    """Header lines to add to the answer, whatever its status."""
 
     operation: str = ""
-    """What was asked for, by the name that logs and metrics know; empty for what is nothing."""
+    """The operation's name in logs and metrics; empty if there is none."""
 
     holder: KeyHolder | None = None
-    """Whose key it came with, once that is known."""
+    """The holder of the request's key; None until that is known."""
 
     status: int = 0
-    """Of the answer; 0 until it has begun."""
+    """The status of the answer; 0 until it has begun."""
 
     is_answered: bool = False
-    """Whether the answer is whole."""
+    """Whether the answer is complete."""
 
     is_whole: bool = False
-    """Whether all of the body has come."""
+    """Whether the whole body was received."""
 
     is_gone: bool = False
-    """Whether the client has left, or has been sent an error."""
+    """Whether the client has left, or was sent an error."""
 
     body_bytes: int = 0
-    """How much of the body has come."""
+    """The size of the body received so far."""
 
     _chunks: list[bytes] = field(default_factory=list)
     max_bytes: int | None = None
-    """How large a body somebody waits for; None while nobody does."""
+    """The limit of `read_body`; None until that is called."""
 
     _changed: asyncio.Event | None = None
-    """While somebody waits for the body."""
+    """Set to wake `read_body`; None until that waits."""
 
     # Its body
 
     async def read_body(self, max_bytes: int) -> bytes:
-        """Return the body, of which the length need not be declared, when all of it has come.
+        """Wait for the whole body, whose length need not be declared, and return it.
 
-        Raises TooLarge, and ClientGone when the client goes before it has sent all.
+        Raises TooLarge, and ClientGone if the client leaves before the body is complete.
         """
         self.max_bytes = max_bytes
         if self.expects_continue and not self.is_gone:
@@ -192,19 +191,19 @@ class Request:
         raise ClientGone
 
     def receive(self, chunk: bytes) -> None:
-        """Take a part of the body, which the connection has read."""
+        """Add a part of the body, called by the connection."""
         self.body_bytes += len(chunk)
         self._chunks.append(chunk)
         if self.max_bytes is not None and self.body_bytes > self.max_bytes:
             self._wake()
 
     def complete(self) -> None:
-        """Take note that all of the body has come."""
+        """Mark the body as complete."""
         self.is_whole = True
         self._wake()
 
     def leave(self) -> None:
-        """Take note that the client has left, or that nothing will come of this."""
+        """Mark the request as abandoned, because the client has left or was sent an error."""
         self.is_gone = True
         self._wake()
 
@@ -215,12 +214,12 @@ class Request:
     # Its answer
 
     def respond(self, status: int, body: bytes, headers: Headers = ()) -> None:
-        """Answer in JSON."""
+        """Answer with a JSON body."""
         self._begin(status, _JSON + _BODY % len(body), headers, body)
         self.carrier.finish(self)
 
     def respond_error(self, error: ResumesError | HttpError) -> None:
-        """Tell the client of an error."""
+        """Answer with the error."""
         headers: Headers = ()
         more: dict[str, Any] = {}
         message = error.message
@@ -229,12 +228,12 @@ class Request:
         else:
             status = STATUSES[error.code]
             if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
-                # Its own message names files on this machine: for the log, not for clients.
+                # The error's own message names local files, which clients must not see.
                 message = UNAVAILABLE
             elif isinstance(error, InvalidKey):
                 headers = [(b"www-authenticate", b"Bearer")]
             elif isinstance(error, TooLarge):
-                self.keep_alive = False  # no more of it is read
+                self.keep_alive = False  # the rest of the body is not read
         body = {"error": message, "status": status, **more, "requestId": self.id}
         if isinstance(error, InvalidResume) and error.issues:
             body["issues"] = error.issues
@@ -243,22 +242,22 @@ class Request:
         self.respond(status, orjson.dumps(body), headers)
 
     def respond_not_modified(self, headers: Headers) -> None:
-        """Answer 304: what the client has is what it would get."""
+        """Answer 304: the client's copy is current."""
         self._begin(304, b"", headers, b"")
         self.carrier.finish(self)
 
     def cut_off(self) -> None:
-        """End the connection in the middle of the answer: the client sees that the rest is missing."""
+        """End the connection within the answer, so that the client notices the missing rest."""
         self.leave()
         self.carrier.abort()
 
     async def respond_file(self, body: bytes, headers: Headers) -> None:
-        """Answer 200 with bytes that may be many, as fast as the client takes them."""
+        """Answer 200 with a body of any size, as fast as the client reads it."""
         self._begin(200, _BODY % len(body), headers, body[:FILE_SLICE_BYTES])
         end = 0 if self.method == "HEAD" else len(body)
         for start in range(FILE_SLICE_BYTES, end, FILE_SLICE_BYTES):
-            # In slices, each after a turn of the loop in which the last can leave: a client that
-            # does not read costs one of them, and not a copy of all.
+            # One slice per turn of the loop, in which the previous one can be sent: a client that does
+            # not read costs the memory of one slice, not of a full copy.
             await asyncio.sleep(0)
             await self.carrier.drain()
             if self.is_gone:
@@ -272,8 +271,8 @@ class Request:
             return
         if self.expects_continue:
             self.expects_continue = False
-            # A client that was not asked for its body may send it or not, and the next request would be
-            # taken for it.
+            # A client that got no 100 (Continue) may or may not send its body, and the next request
+            # could be taken for it.
             self.keep_alive = self.keep_alive and self.is_whole
         answer = [STATUS_LINES[status], _date_line(int(time.time())), about]
         answer += [b"x-request-id: %b\r\n" % self.id.encode(), *self.lines]
@@ -287,7 +286,7 @@ class Request:
 
 
 Respond = Callable[[Request], Coroutine[Any, Any, None]]
-"""Answers whoever asks."""
+"""Answers a request that needs no key."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -296,18 +295,18 @@ def _date_line(now_s: int) -> bytes:
 
 
 def find_request_id(headers: Headers) -> str:
-    """Return the id that the client gave its request, if it is of the form; else a new one."""
+    """Return the client's request ID if it has the right form, otherwise a new one."""
     for name, value in headers:
         if name == b"x-request-id" and REQUEST_ID.fullmatch(value):
             return value.decode()
-    # 16 random hex digits. They name, and keep no secret.
+    # 16 random hex digits; the ID need not be unpredictable.
     return f"{random.getrandbits(64):016x}"
 
 
 def parse_fields(query: bytes, known: Sequence[str]) -> dict[str, str]:
     """Return the parameters of a query string by name.
 
-    Raises InvalidArgument for one that is not known, or that is repeated.
+    Raises InvalidArgument for an unknown or repeated parameter.
     """
     fields = dict[str, str]()
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
@@ -321,28 +320,28 @@ def parse_fields(query: bytes, known: Sequence[str]) -> dict[str, str]:
 
 
 HEAD_BYTES = 64 * 1024
-"""The largest head, its request line among it."""
+"""The largest head, including the request line."""
 
 TARGET_BYTES = 8 * 1024 - 16
-"""The longest request target: with method and version around it, a request line of 8 KiB."""
+"""The longest request target: with method and version it makes a request line of 8 KiB."""
 
 MAX_FIELDS = 100
-"""The most header fields of a head."""
+"""The largest number of header fields."""
 
 HOST = re.compile(rb"[A-Za-z0-9._~%!$&'()*+,;=-]*(?::[0-9]*)?|\[[0-9A-Fa-f:.]+\](?::[0-9]*)?")
 ABSOLUTE = re.compile(rb"https?://([^/:][^/]*)", re.IGNORECASE)
-"""The beginning of a target as it is sent to a proxy, up to its path. No user may be in it."""
+"""The beginning, up to the path, of a target in absolute form. It must not contain user info."""
 
 ENCODED_STRUCTURE = re.compile(rb"%(?:2[ef]|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
-"""Dots, slashes, backslashes and control characters that hide in a path."""
+"""Percent-encoded dots, slashes, backslashes and control characters in a path."""
 
 
 def check_head(version: str, target: bytes, headers: Headers) -> tuple[bytes, bytes]:
-    """Return the path and the query of a complete head, which is not too large. Raises HttpError
-    for one that is not served.
+    """Return the path and the query of a complete head, whose size was checked. Raises HttpError
+    if it is not served.
 
-    `headers` have names in lower case. The host of a target in absolute form counts instead of the Host
-    header (RFC 9112, 3.2.2); here, neither makes a difference.
+    `headers` have names in lower case. The host of a target in absolute form replaces the Host header
+    (RFC 9112, 3.2.2), but neither affects the answer here.
     """
     if len(headers) > MAX_FIELDS:
         raise HttpError(431, f"Too many header fields: at most {MAX_FIELDS}")
@@ -376,19 +375,19 @@ def check_head(version: str, target: bytes, headers: Headers) -> tuple[bytes, by
     return path, query
 
 
-@functools.lru_cache(maxsize=64)  # a client always sends the same
+@functools.lru_cache(maxsize=64)  # a client always sends the same host
 def _is_host(value: bytes) -> bool:
     return HOST.fullmatch(value) is not None
 
 
 def count_bytes(target: bytes, headers: Headers) -> int:
     """Return the size of a complete head."""
-    # With ": " and a line break for each field, and what a request line has around its target.
+    # Includes ": " and a line break for each field, and the rest of the request line.
     return len(target) + 16 + sum(len(name) + len(value) + 4 for name, value in headers)
 
 
 def check_size(head_bytes: int, target: bytes) -> None:
-    """Check that a head, or what has come of it, is not too large. Raises HttpError."""
+    """Raise HttpError if a head, perhaps still incomplete, is too large."""
     if len(target) > TARGET_BYTES:
         raise HttpError(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
     if head_bytes > HEAD_BYTES:

@@ -41,7 +41,7 @@ KEY: Final = re.compile(rb"[\x21-\x7e]{1,255}")
 """The form of an Idempotency-Key."""
 
 REPLAYED: Final = ((b"idempotent-replayed", b"true"),)
-"""The header of a replayed answer."""
+"""The header that marks a replayed answer."""
 
 IN_FLIGHT: Final = (
     "An earlier request with this Idempotency-Key is still being processed; "
@@ -51,27 +51,28 @@ KEYED_OUTCOME_UNKNOWN: Final = (
     "Outcome unknown: it may have succeeded. Send it again with the same Idempotency-Key"
 )
 KEY_DEADLINE_S: Final = WRITE_DEADLINE_S
-"""How long a create with an Idempotency-Key may take in all."""
+"""How long a create request with an Idempotency-Key may take in total."""
 
 PRUNE_EVERY_S: Final = 600
-"""How long a key that is too old may still be in the store. It is not found there any more."""
+"""How often expired Idempotency-Keys are removed; expired ones are not found even before that."""
 
 DELETED: Final = b'{"success":true}'
 LOW_DISK: Final = "The server is low on disk space, so nothing was stored; try again later"
 
 THREAD_BYTES: Final = 256 * 1024
-"""Larger bodies are parsed in a thread: that takes milliseconds, for which others would have to wait."""
+"""Larger bodies are parsed in a thread, because parsing takes milliseconds that block the loop."""
 
 ASIDE: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
-"""Threads for work on large bodies. Few: they take turns with the event loop, which all wait for."""
+"""Threads for work on large bodies; few, because they compete with the event loop for the GIL."""
 
 Result = TypeVar("Result")
 
 
 class Routes:
-    """The operations on all resumes of an account, and on one.
+    """The operations on an account's resumes.
 
-    Unknown and foreign ids are NotFound. What ends in `_async` is for a store that is waited for.
+    IDs that are unknown or belong to other accounts raise NotFound. Methods ending in `_async` are for
+    a store across a network.
     """
 
     def __init__(self, store: Store, accepted: Format, is_disk_low: Callable[[], bool]) -> None:
@@ -79,13 +80,13 @@ class Routes:
         self._format = accepted
         self._parse = functools.partial(analyzer.parse, accepted=accepted)
         self._is_disk_low = is_disk_low
-        # A key's lock is there as long as somebody has it or waits for it.
+        # A key's lock exists while a request holds it or waits for it.
         self._locks: weakref.WeakValueDictionary[tuple[str, str], asyncio.Lock] = (
             weakref.WeakValueDictionary()
         )
 
     def list(self, request: Request, holder: KeyHolder) -> None:
-        """Answer with the page that the request's query asks for. Raises InvalidArgument for that."""
+        """Answer with the requested page. Raises InvalidArgument for an invalid query."""
         query = parse_query(request.query)
         page = stored_resumes.list_page(
             self._store, holder.account_id, cursor=query.cursor, limit=query.limit
@@ -111,15 +112,15 @@ class Routes:
         request.respond(200, public_json(stored.document, self._format))
 
     async def delete(self, request: Request, holder: KeyHolder) -> None:
-        """Delete the resume for good, and tell the client. Any plan may. Raises NotFound."""
+        """Delete the resume permanently. Allowed on any plan. Raises NotFound."""
         await stored_resumes.delete_resume_async(self._store, holder.account_id, _id(request))
         request.respond(200, DELETED)
 
     def create(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
-        """Return what stores the resume and sends the client its id. Any plan may.
+        """Return a coroutine that stores the resume and answers with its ID. Allowed on any plan.
 
-        A repeat of an Idempotency-Key makes no resume: the client has the first answer again.
-        Raises what stands in the way, now if the head of the request says so.
+        A repeated Idempotency-Key stores no second resume: the client gets the first answer again.
+        Raises errors about the request's head immediately, others from the coroutine.
         """
         if self._is_disk_low():
             raise HttpError(503, LOW_DISK, [(b"retry-after", b"10")])
@@ -146,19 +147,19 @@ class Routes:
                 self._store, holder.account_id, new, deadline_s=deadline_s
             )
         except NotFound:
-            raise InvalidKey from None  # the account was deleted since its key was looked up
+            raise InvalidKey from None  # the account was deleted after the key was checked
         if isinstance(outcome, Exception):
             raise outcome
-        assert isinstance(outcome, Created)  # without a digest it cannot be a duplicate
+        assert isinstance(outcome, Created)  # without a digest there are no duplicates
         return outcome
 
     async def _store_once(
         self, holder: KeyHolder, parsed: analyzer.Resume, used: IdempotencyKey
     ) -> Created:
-        """Store the resume when no other create with its Idempotency-Key is under way here.
+        """Store the resume once no other create request with its Idempotency-Key is running here.
 
-        What keeps a key to one resume is the transaction of the store, whichever processes are
-        asked; but a repeat whose first is still being committed would get a 503 from it.
+        Across processes, the store's transaction limits a key to one resume; but a repeat would get a
+        503 from it while the first request is still being committed.
         """
         lock = self._locks.setdefault((holder.account_id, used.key), asyncio.Lock())
         ends_at = time.monotonic() + KEY_DEADLINE_S
@@ -181,10 +182,9 @@ def _id(request: Request) -> str:
 
 
 def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int) -> None:
-    """Accept what the headers say of the body.
+    """Check the headers of the body.
 
-    Raises TooLarge for its declared length, and HttpError 415 for anything but JSON as it is,
-    in this order.
+    Raises TooLarge for the declared length, then HttpError 415 for anything but uncompressed JSON.
     """
     content_types: list[bytes] = []
     encoding = length = b""
@@ -195,7 +195,7 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
             length = value
         elif name == b"content-encoding":
             encoding += value
-    # Not `int`, which refuses thousands of digits.
+    # `int` refuses thousands of digits.
     if length.isdigit() and float(length) > max_bytes:
         raise TooLarge(limit_bytes=max_bytes)
     if len(content_types) != 1 or not JSON_TYPE.fullmatch(content_types[0]):
@@ -205,24 +205,24 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
 
 
 async def _work_on(body: bytes, work: Callable[[bytes], Result]) -> Result:
-    """Return or raise what the work makes of the body; of a large one in a thread, two at once."""
+    """Run the work on the body; for a large one in a thread, at most two at a time."""
     if len(body) <= THREAD_BYTES:
         return work(body)
-    # In no variable: with the error's traceback, it would keep the error, and all that is in it.
+    # No variable: with the traceback it would form a cycle that keeps the error and its data.
     return await _begin_aside(body, work)
 
 
 def _begin_aside(body: bytes, work: Callable[[bytes], Result]) -> asyncio.Future[Result]:
     try:
         return asyncio.get_running_loop().run_in_executor(ASIDE, work, body)
-    except RuntimeError as error:  # there is no room for a thread
+    except RuntimeError as error:  # no thread could be started
         raise MemoryError from error
 
 
 def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """Return the Idempotency-Key that a request came with, if any.
+    """Return the Idempotency-Key of the request; None if it has none.
 
-    Raises InvalidArgument for one that is not 1 to 255 visible ASCII characters, and for several.
+    Raises InvalidArgument if it is not 1 to 255 visible ASCII characters, or given more than once.
     """
     values = [value for name, value in headers if name == b"idempotency-key"]
     if not values:
@@ -235,7 +235,7 @@ def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 
 
 async def prune_forever(store: Store, *, every_s: float = PRUNE_EVERY_S) -> None:
-    """Remove Idempotency-Keys that are too old from the store, now and again."""
+    """Remove expired Idempotency-Keys from the store every `every_s` seconds."""
     while True:
         try:
             await prune_async(store)
@@ -245,20 +245,20 @@ async def prune_forever(store: Store, *, every_s: float = PRUNE_EVERY_S) -> None
 
 
 class ListQuery(NamedTuple):
-    """What a client asks of the list; the fields are the names of the query's parameters."""
+    """The parameters of a list request, by their names in the query."""
 
     cursor: str = ""
-    """Empty for the first page."""
+    """The cursor of the page; empty for the first."""
 
     limit: int = DEFAULT_LIMIT
     """The page size, from 1 to MAX_LIMIT."""
 
 
 def parse_query(query: bytes) -> ListQuery:
-    """Return what the query string of a list asks for.
+    """Parse the query string of a list request.
 
-    Raises InvalidArgument for a limit that is not an integer, for a parameter given twice, and for an
-    unknown one. The cursor's form is left to the store.
+    Raises InvalidArgument for a limit that is not an integer, and for a repeated or unknown parameter.
+    The store checks the cursor's form.
     """
     if not query:
         return ListQuery()
@@ -266,5 +266,5 @@ def parse_query(query: bytes) -> ListQuery:
     limit = fields.get("limit", str(DEFAULT_LIMIT))
     if not LIMIT.fullmatch(limit):
         raise InvalidArgument(f"Invalid limit: must be an integer from 1 to {MAX_LIMIT}")
-    # Not `int`, which refuses thousands of digits.
+    # `int` refuses thousands of digits.
     return ListQuery(fields.get("cursor", ""), int(max(1, min(float(limit), MAX_LIMIT))))

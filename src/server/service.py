@@ -1,6 +1,6 @@
-"""Running the API: a clean start and a clean end, in one process or in several.
+"""Running the API: start and graceful stop, in one process or with workers.
 
-Worker processes that answer together are started, watched, replaced, and ended with each other.
+Worker processes share the listener; a supervisor starts, watches, replaces and ends them.
 """
 
 import asyncio
@@ -42,21 +42,21 @@ from server.metrics import Memory, Metrics, share_memory
 logger = logging.getLogger("resumes.server")
 
 READ_TIMEOUT_S = 5.0
-"""How long a database across a network may take for one statement: then there is time left, of the
-10 s that a request waits, to try another connection."""
+"""How long a database across a network may take for one statement: that leaves time, within the
+10 s of a request, to try another connection."""
 
 SWITCH_INTERVAL_S = 0.000_5
-"""How long a thread may keep Python to itself: the writer thread, which everyone waits for, would stand
-behind the event loop for 5 ms at each of its steps."""
+"""How long a thread may keep the GIL. With the default of 5 ms, each step of the writer thread,
+which all writes wait for, would wait that long for the event loop."""
 
 LOOK_INTERVAL_S = 0.1
-"""How often to check whether to stop, and then whether everything has ended."""
+"""How often to check for a signal to stop, and then whether everything has ended."""
 
 SHUTDOWN_S = 35
-"""How long a stop waits for accepted requests: longer than a write waits for its outcome."""
+"""How long a stop waits for accepted requests; longer than a write waits for its outcome."""
 
 OpenLog = Callable[[], LogWriter]
-"""Sets up a process's log, and gives where lines of requests go."""
+"""Sets up a process's log, and returns the writer for request lines."""
 
 
 def run(
@@ -67,26 +67,26 @@ def run(
     ready: Callable[[str], None] = lambda url: None,
     open_log: OpenLog | None = None,
 ) -> None:
-    """Serve the API until SIGTERM, SIGINT or SIGHUP; every accepted request is answered.
+    """Serve the API until SIGTERM, SIGINT or SIGHUP, then answer all accepted requests.
 
-    `ready` is called once, with the base address, as soon as requests are answered; `open_log`
-    in each process, so it must be a function of a module if there are several; without it requests
-    have no lines in the log. Without `tls_key` the key is in the certificate's file. Raises
-    CannotListen, what `open_store` raises, InvalidArgument for the certificate, and WorkersFailed.
+    `ready` is called once, with the base address, as soon as requests are answered. `open_log` is
+    called in each process, so with workers it must be picklable; None: requests are not logged.
+    Without `tls_key` the key is in the certificate's file. Raises CannotListen, the errors of
+    `open_store`, InvalidArgument for the certificate, and WorkersFailed.
     """
     tls = load_tls(tls_cert, tls_key)
     with (
         _closing(open_log() if open_log else None) as log,
-        # Before anything listens: a store that cannot be is one message, not one per worker.
+        # Opened first, so that a failure is reported once and not by every worker.
         open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S) as store,
     ):
         if settings.workers == 1:
             _tune()
             serve(settings, store, tls=tls, ready=ready, log=log)
             return
-        # Each worker opens a store of its own; this one is for what one process does for all.
+        # Each worker opens its own store; this one is for work that only one process does.
         listener, settings, url = _listen(settings, has_tls=tls is not None)
-        # The store once more: it is to be closed while signals are still taken.
+        # Entered again so that the store is closed while signals are still captured.
         with _captured_signals() as signals, store, contextlib.closing(listener), Indexer(store):
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
@@ -104,11 +104,11 @@ def serve(
     log: LogWriter | None = None,
     runs_indexer: bool = True,
 ) -> None:
-    """Serve an open store in this process until SIGTERM, SIGINT or SIGHUP; close it, and the log.
+    """Serve an open store in this process until SIGTERM, SIGINT or SIGHUP; close it and the log.
 
-    A thread that is not the main one gets no signals: what is added to its `signals` counts as one.
-    `ready` is as in `run`; `runs_indexer` says whether the search index is filled at the same time.
-    Raises CannotListen.
+    Other threads than the main one get no signals; there, numbers appended to `signals` count as
+    such. `ready` is as in `run`; `runs_indexer` is whether this also fills the search index. Raises
+    CannotListen.
     """
     captured = _captured_signals() if signals is None else contextlib.nullcontext(signals)
     with captured as signals, _closing(log), store:
@@ -121,9 +121,9 @@ def serve(
 
 
 def _listen(settings: Settings, *, has_tls: bool) -> tuple[socket.socket, Settings, str]:
-    """Listen, and warn if others can listen too. Raises CannotListen.
+    """Listen, and warn if keys could be read on the network. Raises CannotListen.
 
-    Return the socket, the settings for where it is, and its address for clients on this machine.
+    Return the socket, the settings adapted to its address, and its URL for clients on this machine.
     """
     listener = listen(settings.host, settings.port)
     host, port = listener.getsockname()[:2]
@@ -145,32 +145,32 @@ def _closing(log: LogWriter | None) -> contextlib.AbstractContextManager[LogWrit
 
 @contextlib.contextmanager
 def _captured_signals() -> Iterator[list[int]]:
-    """Take SIGTERM, SIGINT and SIGHUP during the block, in the list. Only for the main thread.
+    """Append SIGTERM, SIGINT and SIGHUP to the list during the block. Only for the main thread.
 
-    Until all is closed: the default of a second one would be to die half-way.
+    The block must last until everything is closed: an uncaptured second signal kills the process.
     """
     signals: list[int] = []
     before = {
-        one: signal.signal(one, lambda number, _: signals.append(number))
-        for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # the last: the terminal is gone
-        if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN  # as below nohup
+        signum: signal.signal(signum, lambda number, _: signals.append(number))
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN  # as under nohup
     }
     try:
         yield signals
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
 
 def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLContext | None:
-    """Return what these files say; None without a certificate. Raises InvalidArgument."""
+    """Return the TLS context of these files; None without a certificate. Raises InvalidArgument."""
     if tls_cert is None:
         return None
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(tls_cert, tls_key)
         return context
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # includes ssl.SSLError
         files = " and ".join(str(path) for path in (tls_cert, tls_key) if path)
         problem = f"Cannot use the TLS files {files}: {error.strerror}"
         needed = "Give a certificate and its private key without a passphrase, both in PEM"
@@ -185,11 +185,11 @@ async def _answer(
     signals: Sequence[int],
     beat: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answer requests until there is a signal, and then those that were accepted.
+    """Answer requests until there is a signal, then finish those that were accepted.
 
-    `announce` is called when requests are answered, and from then on `beat` several times a second.
-    After a second SIGINT no request is waited for. Raises StoreUnavailable when a thread that the
-    store depends on has ended, like after a signal.
+    `announce` is called as soon as requests are answered, then `beat` every LOOK_INTERVAL_S. A second
+    SIGINT ends the wait for requests. If a thread of the store has ended, stop as after a signal and
+    raise StoreUnavailable.
     """
     fault: StoreUnavailable | None = None
     loop = asyncio.get_running_loop()
@@ -225,98 +225,98 @@ async def _answer(
 
 
 def _tune() -> None:
-    """Tune the process to do nothing but serve from now on; all that it needs is loaded."""
+    """Tune the process for serving; call this once everything is loaded."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     process_memory.limit_malloc()
     process_memory.tune_gc()
 
 
 GOODBYE_S = 5.0
-"""How long a client may take to agree that a TLS connection ends."""
+"""How long a client may take to acknowledge the end of a TLS connection."""
 
 
 class Handshake(asyncio.Protocol):
-    """A connection that was accepted, until it has TLS.
+    """An accepted connection during its TLS handshake.
 
-    uvloop's own TLS servers tell nobody of a connection before its handshake is complete, so any
-    number could be open that never complete theirs (pitfalls R6).
+    uvloop's own TLS servers report a connection only after its handshake, so a client could open any
+    number of connections and never complete the handshake (pitfalls R6).
     """
 
     def __init__(self, protocol: Connection, context: ssl.SSLContext) -> None:
         self._protocol = protocol
-        """What gets the connection once it has TLS; counted from now on."""
+        """Gets the connection after the handshake, but is counted from now on."""
         self._context = context
-        self._all = protocol.all
+        self._registry = protocol.registry
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Begin the handshake; beyond the limit, only with as many as can get a 503."""
-        is_full = self._all.is_full
-        # A transport has begun to read before anything else can be done with it, so the connection
-        # is taken from it. Without a file left for that, the connection is closed.
+        """Begin the handshake; beyond the limit, only if the client can be answered with 503."""
+        is_full = self._registry.is_full
+        # The transport has already begun to read, so the connection is duplicated and the transport
+        # aborted. If no file descriptor is left, the connection is closed.
         with contextlib.suppress(OSError):
-            if not (is_full and self._all.is_overrun):
+            if not (is_full and self._registry.is_overrun):
                 connection = transport.get_extra_info("socket").dup()
-                self._all.add(self._protocol.look, is_refused=is_full)
+                self._registry.add(self._protocol.check, is_refused=is_full)
                 self._task = asyncio.create_task(self._secure(connection))
         transport.abort()
 
     async def _secure(self, connection: Any) -> None:
         try:
-            # An error is the client's: it left, broke the protocol or took too long.
+            # The client caused the error: it left, violated the protocol or took too long.
             with contextlib.suppress(OSError):
                 await asyncio.get_running_loop().connect_accepted_socket(
                     lambda: self._protocol,
                     connection,
                     ssl=self._context,
-                    ssl_handshake_timeout=self._all.client_timeout_s,
+                    ssl_handshake_timeout=self._registry.client_timeout_s,
                     ssl_shutdown_timeout=GOODBYE_S,
                 )
         finally:
             if not self._protocol.is_connected:
-                self._all.discard(self._protocol.look)
+                self._registry.discard(self._protocol.check)
 
 
-# Several processes
+# Worker processes
 
 Work = Callable[[int, Pipe], None]
-"""Serves in a worker process: the number of that, and where it says that it lives."""
+"""Serves in a worker process; called with its number and the pipe for its heartbeats."""
 
 LOOKS_A_SECOND = 2
-"""How often workers are looked at. Limits are counted in looks: a time in which the whole machine, or
-all of our processes, stood still is not a worker's fault."""
+"""How often the supervisor looks at workers. Limits are counted in looks, so that time in which the
+whole machine or all processes were paused is not held against a worker."""
 
 STARTING_LOOKS = 300 * LOOKS_A_SECOND
-"""How long a worker may need to start."""
+"""How long a worker may take to start."""
 
 SILENT_LOOKS = 60 * LOOKS_A_SECOND
-"""How long the event loop of one that has started may say nothing: on a busy machine healthy ones are
-silent too, and what they were asked would be lost with them."""
+"""How long a started worker may send no heartbeat: on a busy machine healthy workers are silent
+too, and killing them would lose their requests."""
 
 END_WITHIN_S = SHUTDOWN_S + 25
-"""How long a worker that was asked to end may take for that: for its requests, and to close its store."""
+"""How long a worker may take to end: to finish requests and close its store."""
 
 RETRY_LOOKS = 5 * LOOKS_A_SECOND
-"""How soon after a worker that could not take another's place the next one is started."""
+"""The pause before the next attempt to replace a worker after one could not start."""
 
 BEAT = b"."
-"""What a worker sends again and again while its event loop runs."""
+"""The heartbeat that a worker sends while its event loop runs."""
 
 MAX_REASON_BYTES = 4_000
-"""As much as a pipe takes in one go, of why a worker cannot start."""
+"""The maximum size of a worker's startup error, which a pipe accepts in one write."""
 
 STARTUP_FAILURE = 3
 """The exit code of a worker that cannot start."""
 
 
 class WorkersFailed(StoreError):
-    """No worker could start; it was logged why, or the message says it."""
+    """No worker could start; the reason is in the log or in the message."""
 
     code = ErrorCode.STORE_UNAVAILABLE
 
 
 class Worker:
-    """A worker process, and for how many looks it is starting, or has said nothing since."""
+    """A worker process. `looks` counts the looks since its start or its last heartbeat."""
 
     def __init__(self, work: Work, number: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -326,14 +326,14 @@ class Worker:
         other_end.close()
         self.has_started = False
         self.reason = ""
-        """Why it could not start, if it said so."""
+        """The worker's startup error, if it sent one."""
         self.looks = 0
 
     def find_fault(self) -> str | None:
-        """Return why another has to take its place; None: it is well, or is given more time."""
+        """Return why the worker must be replaced; None if it is healthy or gets more time."""
         self.looks += 1
-        code = self.process.exitcode  # of one that has ended, everything it said is read below
-        with contextlib.suppress(OSError, EOFError):  # as good as silent
+        code = self.process.exitcode  # before its last messages are read
+        with contextlib.suppress(OSError, EOFError):  # treated as silence
             while self._heartbeats.poll():
                 said = self._heartbeats.recv_bytes()
                 self.looks = 0
@@ -349,16 +349,16 @@ class Worker:
 
     @property
     def is_serving(self) -> bool:
-        """Whether it has started, and has not ended."""
+        """Whether the worker has started and has not ended."""
         return self.has_started and self.process.exitcode is None
 
     @property
     def is_late(self) -> bool:
-        """Whether it has exceeded the time for starting."""
+        """Whether the worker has exceeded the time for starting."""
         return not self.has_started and self.looks > STARTING_LOOKS
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the worker."""
         self.process.kill()
         self.process.join()
         self._heartbeats.close()
@@ -374,12 +374,12 @@ def _work(
     number: int,
     heartbeats: Pipe,
 ) -> None:
-    """Serve in a worker process until SIGTERM, over a store of its own.
+    """Serve in a worker process with its own store until SIGTERM.
 
-    It counts in its part of the memory that all workers share.
+    Metrics go to the worker's slot of the shared memory.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor gets it too, and ends its workers
-    # A supervisor that is stopped for long must not stop its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor gets it too and ends its workers
+    # A supervisor that is paused must not block its workers.
     os.set_blocking(heartbeats.fileno(), False)
     with _closing(open_log() if open_log else None) as log:
         try:
@@ -398,16 +398,16 @@ def _work(
             except StoreUnavailable as error:
                 logger.error("%s", error.message)
                 sys.exit(1)
-    # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
+    # The worker was asked to end and is done; do not wait for other threads, which may hang.
     signal.raise_signal(signal.SIGTERM)
 
 
 def _beat(heartbeats: Pipe) -> None:
-    """Tell the supervisor that this process answers requests; end it if there is no supervisor any more."""
+    """Send a heartbeat to the supervisor; end this process if the supervisor is gone."""
     try:
         heartbeats.send_bytes(BEAT)
     except BlockingIOError:
-        pass  # the supervisor has yet to read the earlier ones
+        pass  # the supervisor has not read the earlier ones yet
     except OSError:
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -420,16 +420,16 @@ def _supervise(
     signals: list[int],
     check: Callable[[], None],
 ) -> None:
-    """Keep this many workers until there is a signal, then end them.
+    """Keep `count` workers running until there is a signal, then end them.
 
-    One that ends or falls silent is replaced, if need be later. `ready` is called once, when all have
-    started. Raises WorkersFailed when one could not even start before that, or none lives any more,
-    and what `check` raises, which is called again and again.
+    A worker that ends or is silent is replaced, if necessary later. `ready` is called once, when all
+    have started. Raises WorkersFailed if a worker cannot start before that, or if none is left, and
+    the errors of `check`, which is called at every look.
     """
     workers: list[Worker] = []
     is_announced = False
     reasons = set[str]()
-    """Why a worker could not start; each was logged, and is not again until all serve."""
+    """Reasons already logged for workers that could not start; reset once all are serving."""
     try:
         for number in range(count):
             workers.append(Worker(work, number))
@@ -444,11 +444,11 @@ def _supervise(
                         if worker.reason not in reasons:
                             reasons.add(worker.reason)
                             logger.error("A worker could not start: %s", worker.reason)
-                        if not (is_announced and any(one.has_started for one in workers)):
-                            # What keeps one from starting keeps the next one from it as well.
+                        if not (is_announced and any(other.has_started for other in workers)):
+                            # The next worker would fail for the same reason.
                             raise WorkersFailed("The API's workers could not start; see above")
                         if worker.looks < RETRY_LOOKS:
-                            continue  # the others wait for the store to come back, and so does this
+                            continue  # retried later, as the other workers keep serving
                     worker.kill()
                     if worker.is_late and not is_announced:
                         start = f"Worker {worker.process.pid} could not start: {fault}"
@@ -456,7 +456,7 @@ def _supervise(
                     outcome = f"({fault}) and was replaced"
                     try:
                         workers[number] = Worker(work, number)
-                    except OSError as error:  # no memory for one, say: the next look tries again
+                    except OSError as error:  # for example, out of memory; retried at the next look
                         reason = str(error.strerror)
                         if reason in reasons:
                             continue
@@ -470,8 +470,8 @@ def _supervise(
                     is_announced = True
                     ready()
     finally:
-        # Workers stop listening when they are asked to end; new connections are to be refused,
-        # and not left waiting behind a socket that nobody accepts from any more.
+        # Ending workers stop listening. New connections must be refused instead of waiting on a
+        # socket that no process accepts from.
         listener.close()
         for worker in workers:
             worker.process.terminate()

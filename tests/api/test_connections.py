@@ -570,7 +570,9 @@ def test_who_was_refused_has_2_s_from_what_it_sent_last_and_one_more_for_each_40
         """After how many seconds a client is cut off that sends so much."""
         deadlines = Deadlines(0, 10)
         deadlines.begin(5)
-        is_over = (deadlines.is_over(5 + s, Reading.OVER, s * bytes_per_s) for s in range(1_000))
+        is_over = (
+            deadlines.is_over(5 + s, Reading.DRAINING, s * bytes_per_s) for s in range(1_000)
+        )
         return next((after_s for after_s, is_one in enumerate(is_over) if is_one), 1_000)
 
     assert find_end(0) == 2
