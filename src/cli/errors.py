@@ -58,7 +58,7 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
 """The exit code for every error code; a test checks that none is missing."""
 
 
-GONE: Mapping[str, str] = {
+REMOVED: Mapping[str, str] = {
     "resumes keys import": "create a key with `resumes keys create`, and give the new key to the client.",
     "resumes plans set --per-minute": "use the setting rate_per_minute.",
     "resumes plans set --per-hour": "use the setting rate_per_hour.",
@@ -83,8 +83,8 @@ def describe(error: click.UsageError) -> str:
     if isinstance(error, NoSuchOption | NoSuchCommand):
         name = error.option_name if isinstance(error, NoSuchOption) else error.command_name
         called = f"{error.ctx.command_path} {name}"
-        if instead := GONE.get(called):
-            # `import` alone could be `resumes import`.
+        if instead := REMOVED.get(called):
+            # Only `import` could mean `resumes import`.
             words = called.partition(" ")[2] if isinstance(error, NoSuchCommand) else name
             message = f"`{words}` was removed: {instead}"
     stop = "" if message.endswith((".", "?", ")")) else "."

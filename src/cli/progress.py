@@ -107,7 +107,7 @@ def describe_copy(progress: "CopyProgress") -> str:
     return f"{WORDS[progress.stage]}: {progress.done:,} of {progress.total:,} rows"
 
 
-FEW: Final = 20
+MAX_LINES: Final = 20
 """Files of an outcome with their own line while more files wait; later ones are only counted."""
 
 COUNTED: Final = ("done", "duplicate", "held")
@@ -130,14 +130,14 @@ class Meter:
         """Print a line for the file, or only count it."""
         with self._lock:
             self._files[outcome] += 1
-            if self._show is None or outcome not in COUNTED or self._files[outcome] <= FEW:
+            if self._show is None or outcome not in COUNTED or self._files[outcome] <= MAX_LINES:
                 say(line(outcome, name, message))
 
     def put_progress(self, progress: "Progress") -> None:
         """Show the importer's progress while there is a backlog."""
         if self._show is None:
             return
-        if progress.waiting <= FEW:
+        if progress.waiting <= MAX_LINES:
             self.close()
         else:
             handled = progress.done + progress.failed + progress.duplicate + progress.held
@@ -151,8 +151,8 @@ class Meter:
         with self._lock:
             self._show("", 0, None)
             for outcome in COUNTED:
-                if self._files[outcome] > FEW:
-                    say(line(outcome, counted(self._files[outcome] - FEW, "more file")))
+                if self._files[outcome] > MAX_LINES:
+                    say(line(outcome, counted(self._files[outcome] - MAX_LINES, "more file")))
             self._files.clear()
 
 

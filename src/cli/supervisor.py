@@ -29,7 +29,7 @@ READY_WITHIN_S: Final = 330.0
 """Longer than the API's start timeout, so that the API itself reports a timeout."""
 END_WITHIN_S: Final = 65.0
 """Longer than the API waits for accepted requests and workers."""
-LOOK_EVERY_S: Final = 0.2
+POLL_INTERVAL_S: Final = 0.2
 
 
 class Child:
@@ -76,7 +76,7 @@ class Child:
         deadline_s = time.monotonic() + READY_WITHIN_S
         while not stop.is_set() and time.monotonic() < deadline_s:
             with contextlib.suppress(queue.Empty):
-                return self._first_lines.get(timeout=LOOK_EVERY_S / 4)
+                return self._first_lines.get(timeout=POLL_INTERVAL_S / 4)
         return None
 
     def restart_if_dead(self) -> None:
@@ -181,6 +181,6 @@ class Supervisor:
 
     def watch(self, stop: threading.Event) -> None:
         """Restart children that end, until `stop` is set."""
-        while not stop.wait(LOOK_EVERY_S):
+        while not stop.wait(POLL_INTERVAL_S):
             for child in self._children:
                 child.restart_if_dead()

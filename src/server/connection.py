@@ -35,7 +35,7 @@ CHUNKING_BYTES: Final = 16 * 1024
 """Bytes for sizes, extensions and trailers that a chunked body may have beyond its content."""
 
 CHUNKING_FACTOR: Final = 8
-"""Further such bytes per byte of content, for clients that send chunks of one byte."""
+"""Bytes that may be added to CHUNKING_BYTES per byte of content, for chunks of one byte."""
 
 AHEAD_BYTES: Final = 64 * 1024
 """How much of a body is read before the application asks for it."""

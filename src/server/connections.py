@@ -40,7 +40,7 @@ class Connections:
         self._open: set[Check] = set()
         self._refused: set[Check] = set()
         self.served: set[Callable[[], None]] = set()
-        """For each connection in which HTTP has begun, what ends it after its pending answers."""
+        """For each connection with HTTP begun, a function to end it after pending answers."""
         self.is_stopping = False
         """Whether the server is stopping: then new connections are ended as well."""
         self.tasks: set[asyncio.Task[None]] = set()

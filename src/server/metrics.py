@@ -145,8 +145,8 @@ KEEP_S = 10.0
 """How long metrics from the store are cached at least."""
 
 KEEP_TIMES = 100
-"""They are cached this many times as long as reading them took: counting a large ledger costs
-at most 1 % of the time."""
+"""Metrics from the store are cached this many times as long as reading them took: counting a large
+ledger costs at most 1 % of the time."""
 
 WITHIN_S = 5.0
 """How long an answer waits for the store; later it is sent without the store's metrics."""

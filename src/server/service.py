@@ -49,7 +49,7 @@ SWITCH_INTERVAL_S = 0.000_5
 """How long a thread may keep the GIL. With the default of 5 ms, each step of the writer thread,
 which all writes wait for, would wait that long for the event loop."""
 
-LOOK_INTERVAL_S = 0.1
+STOP_CHECK_S = 0.1
 """How often to check for a signal to stop, and then whether everything has ended."""
 
 SHUTDOWN_S = 35
@@ -187,7 +187,7 @@ async def _answer(
 ) -> None:
     """Answer requests until there is a signal, then finish those that were accepted.
 
-    `announce` is called as soon as requests are answered, then `beat` every LOOK_INTERVAL_S. A second
+    `announce` is called as soon as requests are answered, then `beat` every STOP_CHECK_S. A second
     SIGINT ends the wait for requests. If a thread of the store has ended, stop as after a signal and
     raise StoreUnavailable.
     """
@@ -205,17 +205,17 @@ async def _answer(
             announce()
             while not (signals or fault):
                 beat()
-                await asyncio.sleep(LOOK_INTERVAL_S)
+                await asyncio.sleep(STOP_CHECK_S)
                 fault = app.find_fault()
         listener.close()
         app.connections.is_stopping = True
         for shut_down in [*served]:
             shut_down()
         ends_at_s = loop.time() + SHUTDOWN_S
-        await asyncio.sleep(LOOK_INTERVAL_S)
+        await asyncio.sleep(STOP_CHECK_S)
         while (served or tasks) and loop.time() < ends_at_s and signal.SIGINT not in signals[1:]:
             beat()
-            await asyncio.sleep(LOOK_INTERVAL_S)
+            await asyncio.sleep(STOP_CHECK_S)
         if tasks:
             logger.error("Stopping; unanswered requests: %d", len(tasks))
         for task in tasks:
@@ -282,21 +282,21 @@ class Handshake(asyncio.Protocol):
 Work = Callable[[int, Pipe], None]
 """Serves in a worker process; called with its number and the pipe for its heartbeats."""
 
-LOOKS_A_SECOND = 2
-"""How often the supervisor looks at workers. Limits are counted in looks, so that time in which the
+CHECKS_PER_S = 2
+"""How often the supervisor checks workers. Limits are counted in checks, so that time in which the
 whole machine or all processes were paused is not held against a worker."""
 
-STARTING_LOOKS = 300 * LOOKS_A_SECOND
+STARTING_CHECKS = 300 * CHECKS_PER_S
 """How long a worker may take to start."""
 
-SILENT_LOOKS = 60 * LOOKS_A_SECOND
+SILENT_CHECKS = 60 * CHECKS_PER_S
 """How long a started worker may send no heartbeat: on a busy machine healthy workers are silent
 too, and killing them would lose their requests."""
 
 END_WITHIN_S = SHUTDOWN_S + 25
 """How long a worker may take to end: to finish requests and close its store."""
 
-RETRY_LOOKS = 5 * LOOKS_A_SECOND
+RETRY_CHECKS = 5 * CHECKS_PER_S
 """The pause before the next attempt to replace a worker after one could not start."""
 
 BEAT = b"."
@@ -316,7 +316,7 @@ class WorkersFailed(StoreError):
 
 
 class Worker:
-    """A worker process. `looks` counts the looks since its start or its last heartbeat."""
+    """A worker process. `checks` counts those since its start or its last heartbeat."""
 
     def __init__(self, work: Work, number: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -327,24 +327,24 @@ class Worker:
         self.has_started = False
         self.reason = ""
         """The worker's startup error, if it sent one."""
-        self.looks = 0
+        self.checks = 0
 
     def find_fault(self) -> str | None:
         """Return why the worker must be replaced; None if it is healthy or gets more time."""
-        self.looks += 1
+        self.checks += 1
         code = self.process.exitcode  # before its last messages are read
         with contextlib.suppress(OSError, EOFError):  # treated as silence
             while self._heartbeats.poll():
                 said = self._heartbeats.recv_bytes()
-                self.looks = 0
+                self.checks = 0
                 self.has_started = said == BEAT
                 self.reason = "" if self.has_started else said.decode(errors="replace")
         if code is not None:
             return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         if self.is_late:
-            return f"it did not start within {STARTING_LOOKS // LOOKS_A_SECOND} s"
-        if self.has_started and self.looks > SILENT_LOOKS:
-            return f"no response for {SILENT_LOOKS // LOOKS_A_SECOND} s"
+            return f"it did not start within {STARTING_CHECKS // CHECKS_PER_S} s"
+        if self.has_started and self.checks > SILENT_CHECKS:
+            return f"no response for {SILENT_CHECKS // CHECKS_PER_S} s"
         return None
 
     @property
@@ -355,7 +355,7 @@ class Worker:
     @property
     def is_late(self) -> bool:
         """Whether the worker has exceeded the time for starting."""
-        return not self.has_started and self.looks > STARTING_LOOKS
+        return not self.has_started and self.checks > STARTING_CHECKS
 
     def kill(self) -> None:
         """Kill the worker."""
@@ -424,7 +424,7 @@ def _supervise(
 
     A worker that ends or is silent is replaced, if necessary later. `ready` is called once, when all
     have started. Raises WorkersFailed if a worker cannot start before that, or if none is left, and
-    the errors of `check`, which is called at every look.
+    the errors of `check`, which is called at every check.
     """
     workers: list[Worker] = []
     is_announced = False
@@ -434,7 +434,7 @@ def _supervise(
         for number in range(count):
             workers.append(Worker(work, number))
         while not signals:
-            time.sleep(1 / LOOKS_A_SECOND)
+            time.sleep(1 / CHECKS_PER_S)
             check()
             for number, worker in enumerate(workers):
                 fault = worker.find_fault()
@@ -447,7 +447,7 @@ def _supervise(
                         if not (is_announced and any(other.has_started for other in workers)):
                             # The next worker would fail for the same reason.
                             raise WorkersFailed("The API's workers could not start; see above")
-                        if worker.looks < RETRY_LOOKS:
+                        if worker.checks < RETRY_CHECKS:
                             continue  # retried later, as the other workers keep serving
                     worker.kill()
                     if worker.is_late and not is_announced:
@@ -456,7 +456,7 @@ def _supervise(
                     outcome = f"({fault}) and was replaced"
                     try:
                         workers[number] = Worker(work, number)
-                    except OSError as error:  # for example, out of memory; retried at the next look
+                    except OSError as error:  # such as ENOMEM; the next check retries
                         reason = str(error.strerror)
                         if reason in reasons:
                             continue

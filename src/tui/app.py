@@ -20,9 +20,9 @@ from textual.reactive import reactive
 from resumes.errors import ResumesError
 from tui.key_queue import KeyQueue
 from tui.keys import MODES, Action, Place, active_actions, bindings, why_nothing
-from tui.looks import BREAKPOINTS, THEMES, VERTICAL_BREAKPOINTS
 from tui.store_calls import STORE_THREADS, Failure, call, is_running
 from tui.text import StatusMessage, safe, safe_lines, show_message, toast
+from tui.themes import BREAKPOINTS, THEMES, VERTICAL_BREAKPOINTS
 from tui.widgets.bars import Glance, HeaderLine, KeyLine, Note
 
 if TYPE_CHECKING:
@@ -95,10 +95,10 @@ def is_offered(action: Action) -> bool:
     return action.id == "list.open" or not (is_move or action.name in ("palette", "back"))
 
 
-GLANCE_S: Final = 5.0
+REFRESH_S: Final = 5.0
 """How often the header is refreshed."""
 
-LOOK_S: Final = 0.25
+DUE_CHECK_S: Final = 0.25
 """How often the app checks, on any screen, whether a deletion is due."""
 
 
@@ -192,8 +192,8 @@ class ResumesApp(App[int]):
         self.switch_mode(self._first_screen)
         self._order.start(self._own_keys)
         self._refresh_glance(session)
-        self.set_interval(session.refresh_s or GLANCE_S, partial(self._refresh_glance, session))
-        self.set_interval(LOOK_S, partial(self._delete_due, session))
+        self.set_interval(session.refresh_s or REFRESH_S, partial(self._refresh_glance, session))
+        self.set_interval(DUE_CHECK_S, partial(self._delete_due, session))
 
     def _refresh_glance(self, session: "UiSession") -> None:
         if not is_running(self, self._read_glance):

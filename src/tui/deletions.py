@@ -32,7 +32,7 @@ class Deletion:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The account and the resume's ID, which alone may occur in an imported account as well."""
+        """The account and the resume's ID, which is not unique: imported accounts keep IDs."""
         return self.account, self.resume_id
 
 
@@ -81,11 +81,11 @@ class Deletions:
     def undo(self) -> list[Deletion]:
         """Remove and return the batch that was added last; empty if none is pending."""
         last = max((pending.batch for pending in self.waiting.values()), default=0)
-        return self._take(lambda pending: pending.batch == last)
+        return self._pop(lambda pending: pending.batch == last)
 
     def forget(self, account: str) -> None:
         """Remove the pending deletions of an account that was itself deleted."""
-        self._take(lambda pending: pending.account == account)
+        self._pop(lambda pending: pending.account == account)
 
     def left_s(self, deletion: Deletion) -> float:
         """Return how many seconds the deletion can still be undone."""
@@ -104,7 +104,7 @@ class Deletions:
         self.under_way = due and self.waiting.pop(due.key)
         return due
 
-    def _take(self, is_meant: Callable[[Deletion], bool]) -> list[Deletion]:
+    def _pop(self, is_meant: Callable[[Deletion], bool]) -> list[Deletion]:
         keys = [key for key, pending in self.waiting.items() if is_meant(pending)]
         return [self.waiting.pop(key) for key in keys]
 

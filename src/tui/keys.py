@@ -318,29 +318,29 @@ def _check_key(key: str, action: Action, source: str) -> None:
 
 
 def _check_clashes(keymap: Mapping[str, str], source: str) -> None:
-    for one, other in combinations(ACTIONS, 2):
-        if one.id not in keymap and other.id not in keymap:
+    for first, other in combinations(ACTIONS, 2):
+        if first.id not in keymap and other.id not in keymap:
             continue
-        if not meet(one.place, other.place):
+        if not meet(first.place, other.place):
             continue
-        for key in keys_of(one, keymap):
-            is_new = key not in keys_of(one, {}) or key not in keys_of(other, {})
+        for key in keys_of(first, keymap):
+            is_new = key not in keys_of(first, {}) or key not in keys_of(other, {})
             if is_new and key in keys_of(other, keymap):
                 raise InvalidArgument(
-                    f'In the keymap of {source}, the key "{key}" is bound to both {one.id} and '
+                    f'In the keymap of {source}, the key "{key}" is bound to both {first.id} and '
                     f"{other.id}, which work on the same screen. Choose another key for one of them"
                 )
 
 
-def meet(one: Place, other: Place) -> bool:
+def meet(first: Place, other: Place) -> bool:
     """Return whether keys of the two places can be active at the same time."""
-    if one is other:
+    if first is other:
         return True
-    if {one, other} == {Place.LIST, Place.TEXT}:
+    if {first, other} == {Place.LIST, Place.TEXT}:
         return False
-    if one in _MODAL or other in _MODAL:
-        return {one, other} in ({Place.DIALOG, Place.LIST}, {Place.DIALOG, Place.TEXT})
-    return one in _SHARED or other in _SHARED
+    if first in _MODAL or other in _MODAL:
+        return {first, other} in ({Place.DIALOG, Place.LIST}, {Place.DIALOG, Place.TEXT})
+    return first in _SHARED or other in _SHARED
 
 
 def is_key(key: str) -> bool:

@@ -116,7 +116,7 @@ def ended_by_signals(app: App[int]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-GONE = 129
+HANGUP_CODE = 129
 """The exit code after the terminal has gone: 128 + SIGHUP."""
 
 
@@ -143,8 +143,8 @@ class TerminalDriver(LinuxDriver):
         poller.register(self.fileno, 0)
         poller.poll()
         if not self.exit_event.is_set():
-            end_soon(GONE)
-            self._app.call_later(self._app.exit, None, GONE)
+            end_soon(HANGUP_CODE)
+            self._app.call_later(self._app.exit, None, HANGUP_CODE)
 
 
 ELSEWHERE: Final = "Use `resumes list`, `resumes show` and the other commands with --json instead"

@@ -465,7 +465,7 @@ from pathlib import Path
 from resumes.settings import Settings
 from server import service
 
-service.STARTING_LOOKS, service.SILENT_LOOKS, service.END_WITHIN_S = int(sys.argv[2]), 4, 3
+service.STARTING_CHECKS, service.SILENT_CHECKS, service.END_WITHIN_S = int(sys.argv[2]), 4, 3
 try:
     service.run(
         Settings(home=Path(sys.argv[1]), port=0, workers=2),

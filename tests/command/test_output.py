@@ -33,7 +33,7 @@ from cli.output import (
     say,
     width,
 )
-from cli.progress import FEW, describe, describe_copy, metered
+from cli.progress import MAX_LINES, describe, describe_copy, metered
 from importer.notices import Progress
 from resumes.store import accounts, api_keys
 from resumes.store.transfer import copies
@@ -214,14 +214,14 @@ def test_the_files_of_a_backlog_are_counted_below_their_first_lines(
     monkeypatch.setattr(sys, "stderr", stream)
     with metered(is_wanted=True) as meter:
         meter.put_progress(MANY)
-        for number in range(FEW + 30):
+        for number in range(MAX_LINES + 30):
             meter.put_file("done", f"{number}.json", None)
         meter.put_file("failed", "bad.json", "Invalid JSON")
         shown = screen(written())
         meter.put_progress(replace(MANY, waiting=0))
         meter.put_file("done", "next.json", None)
 
-    first = [f"done       {number}.json" for number in range(FEW)]
+    first = [f"done       {number}.json" for number in range(MAX_LINES)]
     failed = "failed     bad.json: Invalid JSON"
     assert shown[:-1] == [*first, failed]
     assert shown[-1].startswith("12,345 done, 3 failed; 88,000 waiting ")

@@ -243,7 +243,7 @@ def test_who_stops_the_api_waits_longer_than_it_does_for_accepted_requests() -> 
     waits_s = [service.SHUTDOWN_S, service.END_WITHIN_S, supervisor.END_WITHIN_S, int(found[1])]
     assert waits_s == sorted(waits_s)
     # So that the API, and not `up`, says which worker did not start.
-    assert service.STARTING_LOOKS / service.LOOKS_A_SECOND < supervisor.READY_WITHIN_S
+    assert service.STARTING_CHECKS / service.CHECKS_PER_S < supervisor.READY_WITHIN_S
 
 
 def descendants_of(process_id: int) -> list[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.progress import FEW
+from cli.progress import MAX_LINES
 from resumes.store import accounts, search
 from tests.command.conftest import (
     CommandLine,
@@ -221,7 +221,7 @@ def test_on_a_terminal_the_files_of_a_backlog_are_counted_and_their_names_harmle
     assert (code, stdout) == (1, "")
     lines = screen(written)
     counted = [int(text.split()[1]) for text in lines if text.endswith(" more files")]
-    assert sum(counted) > FEW
+    assert sum(counted) > MAX_LINES
     assert sum(text.startswith("done ") for text in lines) - len(counted) + sum(counted) == 99
     assert lines[-2:] == ["99 done, 1 failed.", ""]
     assert not any("waiting" in text for text in lines)

@@ -126,7 +126,7 @@ SENTENCES: Final = {
         f"more than {MAX_RELOADED_PAGES * PAGE_SIZE:,} rows down",
     ],
     "operations.md": [
-        f"if its event loop is blocked for {service.SILENT_LOOKS / service.LOOKS_A_SECOND:g} s",
+        f"if its event loop is blocked for {service.SILENT_CHECKS / service.CHECKS_PER_S:g} s",
         f"cannot be read within {health.PROBE_S:g} seconds",
         f"does not reach the disk within {health.PROBE_S:g} seconds",
         f"less than {size(DISK_FLOOR_BYTES)} is free, create requests are",

@@ -31,7 +31,7 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setattr("tui.widgets.bars.TICK_S", 0.1)
     monkeypatch.setattr("tui.screens.resumes.TICK_S", 0.1)
-    monkeypatch.setattr("tui.app.LOOK_S", 0.05)
+    monkeypatch.setattr("tui.app.DUE_CHECK_S", 0.05)
     monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 0.1)
 
 

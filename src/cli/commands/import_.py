@@ -167,7 +167,7 @@ def find_sources(paths: Sequence[str]) -> tuple[list[Source], LeftOut]:
     ignored = LeftOut()
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
-            _look_into(path, sources, ignored)
+            _scan_folder(path, sources, ignored)
         else:
             sources.append(Source(path))
     if not sources:
@@ -177,7 +177,7 @@ def find_sources(paths: Sequence[str]) -> tuple[list[Source], LeftOut]:
     return sources, ignored
 
 
-def _look_into(folder: str, sources: list[Source], ignored: LeftOut) -> None:
+def _scan_folder(folder: str, sources: list[Source], ignored: LeftOut) -> None:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
@@ -186,7 +186,7 @@ def _look_into(folder: str, sources: list[Source], ignored: LeftOut) -> None:
                 ignored.system_folders.add(entry.path, safe_text(entry.path))
             elif not entry.name.startswith(("_", ".")):
                 try:
-                    _look_into(entry.path, sources, ignored)
+                    _scan_folder(entry.path, sources, ignored)
                 except OSError as error:  # the other folders can still be read
                     message = f"Cannot read {safe_text(entry.path)}: {error.strerror}"
                     sources.append(Source(entry.path, Refusal(Reason.UNREADABLE, message)))

@@ -208,7 +208,7 @@ def reason_option(sentence: str) -> Callable[[FC], FC]:
 
 
 OUTCOMES = ("held", "failed", "duplicate", "done")
-MOST = 1_000
+MAX_LISTED = 1_000
 """Maximum number of files to read from the ledger at a time."""
 
 
@@ -224,7 +224,7 @@ def imports() -> None:
 @click.option(
     "--limit",
     metavar="N",
-    type=click.IntRange(1, MOST),
+    type=click.IntRange(1, MAX_LISTED),
     default=20,
     show_default=True,
     help="Maximum number of files.",
@@ -362,7 +362,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         put_file(row, details, location, path if report else None, roots)
 
 
-LOOK_EVERY_S = 0.1
+POLL_INTERVAL_S = 0.1
 
 
 def wait_for_outcomes(
@@ -389,7 +389,7 @@ def wait_for_outcomes(
         late = len(files) - len(ended)
         if not late or time.monotonic() >= until:
             break
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_INTERVAL_S)
     if session.as_json:
         put_json({"action": action, "asked": len(files), "files": list(map(as_json, ended))})
     elif ended:

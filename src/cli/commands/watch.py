@@ -125,7 +125,7 @@ def watch(
                 root,
                 options,
                 stop=stop,
-                on_file=lambda report: tell(session, meter, report),
+                on_file=lambda report: put_outcome(session, meter, report),
                 on_notice=lambda notice: say(safe_text(commands.typeable(str(notice)))),
                 on_progress=meter.put_progress,
                 on_ignored=lambda file: _put_ignored(session, file),
@@ -152,7 +152,7 @@ def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator
         yield meter
 
 
-def tell(session: Session, meter: Meter, report: FileReport) -> None:
+def put_outcome(session: Session, meter: Meter, report: FileReport) -> None:
     """Print the file's outcome: as data with `--json`, otherwise as a message or a count."""
     if session.as_json:
         put_json_line(as_json(report))

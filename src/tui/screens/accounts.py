@@ -42,7 +42,7 @@ def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[F
     ]
 
 
-def read_again(store: Store, account: AccountInfo) -> AccountInfo:
+def reload_account(store: Store, account: AccountInfo) -> AccountInfo:
     """Return the account's current state. Raises NotFound, also if its name is another's by now."""
     now = accounts.get_account(store, account.name)
     if now.id != account.id:
@@ -55,9 +55,9 @@ RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
 
 class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
-    """Returns the new account and why its inbox was not created, empty if it was; None if canceled.
+    """Creates an account. The result is the account, and why it has no inbox, empty if it has one.
 
-    `taken` holds the known names.
+    `taken` holds the names in use.
     """
 
     VERB = "Create"
@@ -115,10 +115,10 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
 
     @store_work()
     async def _create(self, name: str, plan: str) -> None:
-        self.dismiss(await call(self._store, make, name, plan, self._inboxes))
+        self.dismiss(await call(self._store, create_with_inbox, name, plan, self._inboxes))
 
 
-def make(store: Store, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo, str]:
+def create_with_inbox(store: Store, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo, str]:
     """Create the account and its inbox, or return why it has no inbox as well. Raises Conflict."""
     account = accounts.create_account(store, name, plan=plan)
     try:
@@ -128,7 +128,7 @@ def make(store: Store, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo
     return account, ""
 
 
-def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
+def is_over_limit(account: AccountInfo, plan: PlanInfo) -> bool:
     """Return whether the account holds more than the plan allows."""
     return plan.max_resumes is not None and account.resume_count > plan.max_resumes
 
@@ -137,7 +137,7 @@ def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
     """Return in a few words whether the account fits into the plan."""
     if plan.name == account.plan:
         return "current"
-    if is_over(account, plan):
+    if is_over_limit(account, plan):
         return f"! over limit (has {account.resume_count:,})"
     if account.api_listing and not plan.api_listing:
         return "! loses API listing"
@@ -146,10 +146,10 @@ def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
     return f"{plan.max_resumes - account.resume_count:,} left"
 
 
-def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
+def find_losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
     """Return what the account would lose on the plan; empty if nothing."""
     found = []
-    if is_over(account, plan):
+    if is_over_limit(account, plan):
         maximum = maximum_text(plan.max_resumes)
         text = f"{account.resume_count:,} (limit {maximum}): kept, but new ones are refused"
         found.append(("Resumes", text))
@@ -206,7 +206,7 @@ def read_accounts(store: Store) -> PageRead[AccountInfo]:
     return PageRead(accounts.list_accounts(store, include_closed=True), about=about)
 
 
-def fullness(account: AccountInfo) -> float:
+def used_fraction(account: AccountInfo) -> float:
     """Return the used fraction of the limit; negative without one, at least 1 if the limit is 0."""
     if account.max_resumes is None:
         return -1.0
@@ -244,7 +244,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
     ROW = "account"
     ORDERS = (
         Order("by name", lambda row: row.name),
-        Order("fullest first", lambda row: (-fullness(row), row.name)),
+        Order("fullest first", lambda row: (-used_fraction(row), row.name)),
     )
     REFRESH_S = 5.0
     BINDINGS = bindings(Place.ACCOUNTS)
@@ -257,7 +257,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         super().__init__(session, AccountPane())
         self._plans: Sequence[PlanInfo] = ()
         self._active_keys: Mapping[str, int] = {}
-        self._going: dict[str, tuple[int, int]] = {}
+        self._deleting: dict[str, tuple[int, int]] = {}
         """By name, the accounts being deleted here: the resumes deleted so far, and the total."""
 
     def columns(self) -> Sequence[ListColumn[AccountInfo]]:
@@ -302,7 +302,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
 
     def heading(self) -> Iterable[Content]:
         yield from super().heading()
-        for name, (gone, total) in self._going.items():
+        for name, (gone, total) in self._deleting.items():
             yield safe(f"deleting {name}: {gone:,} of {counted(total, 'resume')}", "$warning")
 
     def wanted_of(self, row: AccountInfo) -> str:
@@ -361,13 +361,13 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         )
         if (plan := await self.app.push_screen_wait(chooser)) is None:
             return
-        now = await call(self.session.store, read_again, account)
+        now = await call(self.session.store, reload_account, account)
         if plan.name == now.plan:
             show_message(self, f"{now.name} is already on plan {plan.name}.")
             return
         if not self.is_active:  # the user left the screen
             return
-        if lost := losses(now, plan):
+        if lost := find_losses(now, plan):
             dialog = ConfirmDialog(
                 f"Move {now.name} to plan {plan.name}?",
                 lost,
@@ -385,7 +385,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         """Delete the account after asking, or continue an interrupted deletion."""
         if (row := self.current_row("delete")) is None:
             return
-        if row.name in self._going:
+        if row.name in self._deleting:
             show_message(self, f"{row.name} is being deleted.")
             return
         account, lost = await call(self.session.store, read_losses, row)
@@ -401,7 +401,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         if not await self.app.push_screen_wait(dialog):
             return
         name, session, worker = account.name, self.session, get_current_worker()
-        self._going[name] = 0, account.resume_count
+        self._deleting[name] = 0, account.resume_count
         self.show_heading()
 
         def should_continue(gone: int) -> bool:
@@ -421,7 +421,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             self.call_later(self.show_heading)
             raise
         finally:
-            del self._going[name]
+            del self._deleting[name]
         session.deletions.forget(name)
         session.accounts = {
             mode: None if whose == name else whose for mode, whose in session.accounts.items()
@@ -431,9 +431,9 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
 
     def _show_progress(self, name: str, gone: int) -> None:
         """Show the number of deleted resumes; refresh the list after the first slice."""
-        if name in self._going:
-            before, total = self._going[name]
-            self._going[name] = gone, total
+        if name in self._deleting:
+            before, total = self._deleting[name]
+            self._deleting[name] = gone, total
             self.show_heading()
             if not before:
                 self.list.refresh_rows()

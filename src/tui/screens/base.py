@@ -18,11 +18,11 @@ from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
 from resumes.text import counted, folded
 from tui.keys import ACTIONS, MODES, Target, shown_key
-from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import Chooser
 from tui.session import TrailStep, UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, show_message
+from tui.themes import ROOM_CELLS
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
@@ -276,7 +276,7 @@ class ListScreen(ModeScreen, Generic[T]):
     """The word for a row."""
 
     ORDERS: ClassVar[Sequence[Order]] = (Order(""),)
-    OF_ALL: ClassVar[str] = ""
+    ALL_LABEL: ClassVar[str] = ""
     """The title for the list of all accounts; empty: the list does not belong to accounts."""
 
     REFRESH_S: ClassVar[float] = 2.0
@@ -382,13 +382,13 @@ class ListScreen(ModeScreen, Generic[T]):
             return  # the app ended before the screen was composed
         link, self.session.link = self.session.link, None
         if link is not None:
-            self.arrive(link)
+            self.open_link(link)
         elif self.session.accounts.get(self.MODE) != self.account:
             self.show_account(self.session.accounts.get(self.MODE))
         self.show_heading()
         self.refresh_rows()
 
-    def arrive(self, link: Target) -> None:
+    def open_link(self, link: Target) -> None:
         """Show the link's list at the link's row."""
         if link.account != self.account or self.filter.text:
             self.show_account(link.account)
@@ -408,7 +408,7 @@ class ListScreen(ModeScreen, Generic[T]):
         def read(store: Store) -> Sequence[tuple[str, int]]:
             known = [(info.name, info.resume_count) for info in accounts.list_accounts(store)]
             everything = "", sum(resumes for _, resumes in known)
-            return [everything, *known] if self.OF_ALL else known
+            return [everything, *known] if self.ALL_LABEL else known
 
         chooser = Chooser(
             self.session.store,
@@ -501,7 +501,7 @@ class ListScreen(ModeScreen, Generic[T]):
     def show_heading(self) -> None:
         """Update the title of the list and the keys in the footer."""
         text, marked = self.filter.text, len(self.list.marked)
-        path = [*self.path, *([self.OF_ALL] if self.OF_ALL and not self.account else [])]
+        path = [*self.path, *([self.ALL_LABEL] if self.ALL_LABEL and not self.account else [])]
         parts = [
             safe(PATH_MARK.join(path)),
             *([safe(f"{marked:,} marked", "bold $text-accent")] if marked else ()),
@@ -509,7 +509,7 @@ class ListScreen(ModeScreen, Generic[T]):
             *self.heading(),
         ]
         self.list.show_title(joined(parts, by=" · "))
-        whose = self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
+        whose = self.account or self.ALL_LABEL or self.session.accounts.get("resumes") or ""
         self.query_one(HeaderLine).account = whose
         self.query_one(KeyLine).labels = {} if marked else dict.fromkeys(self.hidden(), "")
 
@@ -535,7 +535,7 @@ class ListScreen(ModeScreen, Generic[T]):
         self.list.restart(keeps_rows=keeps_rows, row=row)
 
 
-REST_S = 0.08
+PREVIEW_DELAY_S = 0.08
 """How long the cursor must rest on a row before its preview is read."""
 
 
@@ -572,7 +572,7 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
         """Show the row at the cursor once the cursor rests."""
         if self._resting is not None:
             self._resting.stop()
-        self._resting = self.set_timer(REST_S, self.refresh_pane)
+        self._resting = self.set_timer(PREVIEW_DELAY_S, self.refresh_pane)
 
     def on_resize(self) -> None:
         self.list.show_columns(self.columns())

@@ -126,7 +126,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
 
 class Chooser(Dialog[T]):
-    """Returns the chosen row; None if canceled. `preset` is the key of the row at the cursor."""
+    """Asks for a row, which is the result. `preset` is the key of the row to put the cursor on."""
 
     BINDINGS = bindings(Place.CHOOSER)
     LABELS = {"choose": "Choose"}
@@ -195,7 +195,7 @@ class FactsDialog(Dialog[None]):
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Returns True if confirmed. Cancel has the focus, or the line to type in, if there is one.
+    """Asks a question; the result is True for yes. Cancel has the focus, or the line to type in.
 
     With `typed` the user must type exactly that text to confirm.
     """

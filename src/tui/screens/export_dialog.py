@@ -37,7 +37,7 @@ KINDS: Final = {
 
 
 class ExportDialog(Dialog[Callable[[Store], str]]):
-    """Returns a function that exports and returns a summary; None if canceled.
+    """Asks what to export. The result is a function that exports and returns a summary.
 
     `chosen` names the given resumes; `listed`, if offered, names all that match `text`.
     """

@@ -8,9 +8,9 @@ from textual.content import Content
 from textual.screen import Screen
 
 from tui.keys import ACTIONS, Place, active_actions, key_names
-from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import TextDialog
 from tui.text import joined, safe
+from tui.themes import ROOM_CELLS
 from tui.widgets.text_pane import Paragraph
 
 KEYS_CELLS = 13

@@ -21,14 +21,14 @@ from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, stacked
 
-FEW: Final = 10
+MIN_BACKLOG: Final = 10
 """No progress is shown below this many files: they are imported before a count can be read."""
 
 BAR_CELLS: Final = 20
 MAX_IMPORTERS: Final = 3
 """Importers with a line of their own."""
 
-WELL: Final = {ImporterState.OK: "$text-success", ImporterState.POLLING: "$text-success"}
+HEALTHY: Final = {ImporterState.OK: "$text-success", ImporterState.POLLING: "$text-success"}
 
 
 def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content]:
@@ -43,8 +43,8 @@ def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content
             text = f"○ {importer.root}: importer has not responded for {span(status.age_s)}"
             yield safe(text, "$text-warning")
             continue
-        is_well = importer.state in WELL
-        sign, style = "●" if is_well else "!", WELL.get(importer.state, "")
+        is_healthy = importer.state in HEALTHY
+        sign, style = "●" if is_healthy else "!", HEALTHY.get(importer.state, "")
         waits = counted(importer.waiting, "file") if importer.waiting else "no files"
         parts = [
             safe(f"{sign} watching {importer.root}", style),
@@ -53,7 +53,7 @@ def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content
         ]
         yield joined(parts, by=" · ")
         for finding in importer.findings[:1]:
-            style = "dim" if is_well else "$text-warning"
+            style = "dim" if is_healthy else "$text-warning"
             yield safe(f"  {importer.state}: {finding.sentence}", style)
     if len(shown) > MAX_IMPORTERS:
         yield safe(f"and {counted(len(shown) - MAX_IMPORTERS, 'more importer')}", "dim")
@@ -140,7 +140,7 @@ class Overview(Static):
             seen, start = self._watching
             waiting = importers.count_waiting(seen)
             self._most = max(self._most, waiting) if waiting else 0
-            if waiting and self._most >= FEW:
+            if waiting and self._most >= MIN_BACKLOG:
                 filled = BAR_CELLS * (self._most - waiting) // self._most
                 bar = "█" * filled + "░" * (BAR_CELLS - filled)
                 lines.append(safe(f"{bar} {waiting:,} waiting"))

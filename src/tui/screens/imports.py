@@ -353,7 +353,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     MODE = "imports"
     ROW = "file"
     ORDERS = (Order("failed first"), NEWEST_FIRST)
-    OF_ALL = "all accounts"
+    ALL_LABEL = "all accounts"
     BINDINGS = bindings(Place.IMPORTS)
     DEFAULT_CSS = """
     ImportsScreen #split > PagedList, ImportsScreen #split > .pane { width: 1fr; }
@@ -463,7 +463,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     # Which files are shown.
 
-    def arrive(self, link: Target) -> None:
+    def open_link(self, link: Target) -> None:
         """Show the link's files, or open the link's file on its own page."""
         self._outcome = FileOutcome(link.only) if link.only else None
         self.show_account(link.account)
@@ -558,7 +558,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         count = f"{sum(tally.files for tally in found):,}"
         dialog = ConfirmDialog(
             f"{action.capitalize()} all {fitting} files?",
-            [("Files", count), ("Account", account or self.OF_ALL), *reasons],
+            [("Files", count), ("Account", account or self.ALL_LABEL), *reasons],
             consequence=CONSEQUENCES[action],
             verb=action.capitalize(),
         )

@@ -87,7 +87,7 @@ MAX_NAME_CHARS = 100
 
 
 class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
-    """Returns an account and a function that creates the key; None if canceled."""
+    """Asks for the options of a new key. The result is its account and a function to create it."""
 
     VERB = "Create"
     enter_submits = False
@@ -116,7 +116,7 @@ class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
 
 
 class RotateDialog(Dialog[timedelta]):
-    """Returns how long the old key stays valid; None if canceled."""
+    """Asks how long the old key stays valid, which is the result."""
 
     VERB = "Rotate"
 
@@ -236,7 +236,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     MODE = "keys"
     ROW = "key"
-    OF_ALL = "all accounts"
+    ALL_LABEL = "all accounts"
     ORDERS = (
         Order(""),  # by account
         Order("newest first", attrgetter("created_at"), is_descending=True),
@@ -309,8 +309,8 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     # Creating keys.
 
-    def arrive(self, link: Target) -> None:
-        super().arrive(link)
+    def open_link(self, link: Target) -> None:
+        super().open_link(link)
         if link.opens:
             self.action_create_key()
 

@@ -66,7 +66,7 @@ RULE = "Resumes per account: a number or unlimited."
 
 
 class PlanForm(Dialog[PlanInfo]):
-    """Returns the saved plan; None if canceled. `shown` is the plan to edit; None creates one."""
+    """Edits the plan `shown`, or creates one if that is None. The result is the saved plan."""
 
     VERB = "Save"
     DEFAULT_CSS = """

@@ -193,7 +193,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
             threading.Thread(target=watch, daemon=True).start()
 
     def action_delete(self) -> None:
-        """Delete the resumes after the grace, unless the user undoes it."""
+        """Delete the resumes after the grace, unless the user undoes the deletion."""
         if (found := self.find_resumes("delete")) is None:
             return
         account, known = found
@@ -381,8 +381,8 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         if self.session.deletions.waiting:
             self.list.refresh()
 
-    def arrive(self, link: Target) -> None:
-        super().arrive(link)
+    def open_link(self, link: Target) -> None:
+        super().open_link(link)
         if link.opens:
             # The next and previous resume come from the list.
             self.restart(keeps_rows=True, row=self._position(link.opens))

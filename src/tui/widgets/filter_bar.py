@@ -13,7 +13,7 @@ from tui.widgets.bars import Note
 from tui.widgets.forms import SafeInput
 from tui.widgets.paged_list import PagedList
 
-REST_S: Final = 0.04
+FILTER_DELAY_S: Final = 0.04
 """The pause in typing before the list is read: shorter than between two keys of a fast typist,
 and long enough to read only once after a paste or a repeated key."""
 
@@ -43,7 +43,7 @@ class FilterLine(Horizontal):
     text: reactive[str] = reactive("", init=False)
     """The filter; empty for none."""
 
-    _rest: Timer | None = None
+    _delay: Timer | None = None
 
     def __init__(self) -> None:
         self._line = FilterInput(disabled=True)
@@ -69,12 +69,12 @@ class FilterLine(Horizontal):
         self.screen.query_one(PagedList).focus()
 
     @on(SafeInput.Changed)
-    def wait_for_rest(self, event: SafeInput.Changed) -> None:
+    def filter_later(self, event: SafeInput.Changed) -> None:
         """Filter after a pause in typing."""
         event.stop()
-        if self._rest is not None:
-            self._rest.stop()
-        self._rest = self.set_timer(REST_S, self._apply_filter)
+        if self._delay is not None:
+            self._delay.stop()
+        self._delay = self.set_timer(FILTER_DELAY_S, self._apply_filter)
 
     def _apply_filter(self) -> None:
         self.text = " ".join(self._line.value.split())

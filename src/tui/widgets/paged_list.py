@@ -210,7 +210,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         if pages is self._reloading and self.is_replaced:
             self._begin_at_wanted(pages)
         elif pages is self._reloading:
-            self._compare(pages)
+            self._show_reloaded(pages)
         self._go_to_wanted()
         if self.pages.is_complete:
             self.cursor = max(0, min(self.cursor, self.pages.count - 1))
@@ -338,7 +338,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.marked.clear()
         self._grow()
 
-    def _compare(self, fresh: Pages[T]) -> None:
+    def _show_reloaded(self, fresh: Pages[T]) -> None:
         """Show the reloaded list once it reaches the visible rows and the cursor."""
         current = self.current
         number = None if current is None else fresh.find(self._key(current))
@@ -442,7 +442,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def _cells(self, row: T) -> list[Content]:
         cells = [highlighted(column.cell(row), self.terms) for column, _ in self._fitted]
         if self._key(row) in self.marked:
-            at = next((at for at, (one, _) in enumerate(self._fitted) if not one.cells), 0)
+            at = next((at for at, (column, _) in enumerate(self._fitted) if not column.cells), 0)
             cells[at] = safe(MARK, "bold $text-accent") + cells[at]
         return cells
 

@@ -27,7 +27,7 @@ from tests.support.stores import make_account, make_store_file
 from tests.support.waiting import end
 from tests.support.waiting import wait_until as wait_until
 
-service.LOOK_INTERVAL_S = 0.005
+service.STOP_CHECK_S = 0.005
 """Most tests start a server, and each waits for it twice when it ends."""
 
 
