@@ -92,7 +92,7 @@ class App:
         self._log = log
         self.connections = Connections(settings)
         self.authenticator = Authenticator(store, self.connections)
-        self._rate_limits = RateLimits(settings, takes_ahead=True) if settings.rate_limit else None
+        self._rate_limits = RateLimits(settings, is_batched=True) if settings.rate_limit else None
         self._metrics = metrics or Metrics()
         store.write_queue.observe = self._metrics.observe_batch
         self._begun = 0

@@ -13,7 +13,7 @@ from server.request import Headers
 
 logger = logging.getLogger("resumes.server")
 
-KEEP_US: Final = 1_000_000
+CACHE_US: Final = 1_000_000
 """How long answers are cached at most, because a key's last use must be recorded again by time."""
 
 
@@ -63,14 +63,14 @@ class Authenticator:
             if holder.key_id not in self._notes:
                 self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
         elif self._version is not None and (
-            expires_at is None or expires_at > timestamp(self._since_us + KEEP_US)
+            expires_at is None or expires_at > timestamp(self._since_us + CACHE_US)
         ):
             self._known[secret] = holder
         return holder
 
     def _forget_what_changed(self) -> None:
         version, now_us = self._store.read_version(), self._store.clock()
-        is_old = not 0 <= now_us - self._since_us < KEEP_US
+        is_old = not 0 <= now_us - self._since_us < CACHE_US
         if version is None or version != self._version or is_old:
             self._known.clear()
             self._version, self._since_us = version, now_us

@@ -74,7 +74,7 @@ class Connection(asyncio.Protocol):
         self._reading: Reading = BETWEEN
         self._is_new = False
         """Whether the current head or body began in the data that is being parsed."""
-        self._head = Request(self, is_answered=True)
+        self._parsing = Request(self, is_answered=True)
         """The request whose head is being received, or was received last."""
         self._head_bytes = self._body_bytes = self._wire_bytes = 0
         self._held_bytes = 0
@@ -82,7 +82,7 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
 
         # Answering
-        self._request = self._begun = self._head
+        self._receiving = self._answering = self._parsing
         """The requests being received and being answered; if there is none, the last ones."""
         self._waiting: deque[Request] = deque()
         """Requests behind the one being answered."""
@@ -131,7 +131,7 @@ class Connection(asyncio.Protocol):
         self.registry.discard(self.check)
         self.registry.served.discard(self.shutdown)
         self._release(self._held_bytes)
-        for request in (self._begun, self._request, *self._waiting):
+        for request in (self._answering, self._receiving, *self._waiting):
             if not request.is_answered:
                 request.leave()
         self._waiting.clear()
@@ -158,13 +158,13 @@ class Connection(asyncio.Protocol):
         """
         self._deadlines.stop_s = self._loop.time()
         self._loop.call_later(STOP_S, lambda: self.check(self._loop.time()))
-        if self._request.is_answered:
+        if self._receiving.is_answered:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
         else:
-            self._request.keep_alive = False
+            self._receiving.keep_alive = False
 
     def _close_if_idle(self) -> None:
-        if self._reading is BETWEEN and self._request.is_answered:
+        if self._reading is BETWEEN and self._receiving.is_answered:
             self._close()
 
     # Received data
@@ -211,9 +211,9 @@ class Connection(asyncio.Protocol):
         method: bytes = self._parser.get_method()
         if method == b"CONNECT":  # an upgrade by the method's name alone
             raise HttpError(400, "CONNECT is not supported.")
-        target, version = self._head.target, self._parser.get_http_version()
+        target, version = self._parsing.target, self._parser.get_http_version()
         head = [b"%b %b HTTP/%b" % (method, target, version.encode())]
-        head += [b"%b: %b" % header for header in self._head.headers if header[0] != b"upgrade"]
+        head += [b"%b: %b" % header for header in self._parsing.headers if header[0] != b"upgrade"]
         self._parser = self._new_parser()
         return b"\r\n".join([*head, b"", rest])
 
@@ -223,9 +223,9 @@ class Connection(asyncio.Protocol):
         if self._reading is HEAD:
             if not is_new:
                 self._head_bytes += size_bytes
-            elif self._request.method:  # the time of the first head began with the connection
+            elif self._receiving.method:  # the time of the first head began with the connection
                 self._deadlines.begin(self._loop.time())
-            check_size(self._head_bytes, self._head.target)
+            check_size(self._head_bytes, self._parsing.target)
         elif is_new:
             self._deadlines.begin(self._loop.time())
         else:
@@ -238,11 +238,11 @@ class Connection(asyncio.Protocol):
         self._reading = HEAD
         self._is_new = True
         self._head_bytes = 0
-        self._head = Request(self)
+        self._parsing = Request(self)
 
     def on_url(self, url: bytes) -> None:
         """Add a part of the request's target (called by the parser)."""
-        self._head.target += url
+        self._parsing.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header field (called by the parser); ignore trailers after a chunked body."""
@@ -250,12 +250,12 @@ class Connection(asyncio.Protocol):
             return
         name, value = name.lower(), value.strip(b" \t")
         if name == b"expect" and value.lower() == b"100-continue":
-            self._head.expects_continue = True
-        self._head.headers.append((name, value))
+            self._parsing.expects_continue = True
+        self._parsing.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Finish the head (called by the parser). Raises HttpError if it is not served."""
-        parser, request = self._parser, self._head
+        parser, request = self._parser, self._parsing
         # A head within one slice is small.
         size_bytes = 0 if self._is_new else count_bytes(request.target, request.headers)
         check_size(size_bytes, request.target)
@@ -273,7 +273,7 @@ class Connection(asyncio.Protocol):
             request.expects_continue = False
         elif parser.should_keep_alive() and self._deadlines.stop_s is None:
             request.keep_alive = True
-        self._request = request
+        self._receiving = request
         self._waiting.append(request)
         self._reading = BODY
         self._is_new = True
@@ -283,7 +283,7 @@ class Connection(asyncio.Protocol):
         """Add a part of the body (called by the parser). Raises HttpError if it is too large."""
         size_bytes = len(body)
         self._body_bytes += size_bytes
-        request = self._request
+        request = self._receiving
         if request.status:  # data after the answer is discarded
             if self._body_bytes > DRAIN_BYTES:
                 raise HttpError(413, "Request body too large")
@@ -301,14 +301,14 @@ class Connection(asyncio.Protocol):
         if self._reading is HEAD:
             return  # an upgrade offer, which `_feed` declines
         self._reading = BETWEEN
-        if self._request.keep_alive and not self._parser.should_keep_alive():
-            self._request.keep_alive = False  # a trailer closed the connection for the parser
-            if self._request.is_answered:
+        if self._receiving.keep_alive and not self._parser.should_keep_alive():
+            self._receiving.keep_alive = False  # a trailer closed the connection for the parser
+            if self._receiving.is_answered:
                 self._close()
-        if self._request.is_answered:
+        if self._receiving.is_answered:
             self._deadlines.begin(self._loop.time())
         else:
-            self._request.complete()
+            self._receiving.complete()
 
     def _pause_reading(self) -> None:
         if not self._is_paused:
@@ -333,7 +333,7 @@ class Connection(asyncio.Protocol):
     def _begin_waiting(self) -> None:
         """Begin waiting requests, each after the answer to the previous one."""
         while self._waiting:
-            if not self._begun.is_answered or not self._writable.is_set():
+            if not self._answering.is_answered or not self._writable.is_set():
                 self._pause_reading()
                 return
             if self._is_ending():
@@ -341,7 +341,7 @@ class Connection(asyncio.Protocol):
             if self._unsent_bytes > TURN_BYTES:
                 self._pause_reading()  # until these answers are sent
                 return
-            request = self._begun = self._waiting.popleft()
+            request = self._answering = self._waiting.popleft()
             rest = self._app.begin(request)
             if rest is not None:
                 task = self._loop.create_task(rest)
@@ -412,7 +412,7 @@ class Connection(asyncio.Protocol):
         if self._reading is BETWEEN or self._reading is DRAINING:
             self._deadlines.begin(self._loop.time())
         if not request.keep_alive:
-            self._request = request
+            self._receiving = request
             self._waiting.clear()  # requests sent after it are not run
             if self._reading in (HEAD, BODY):
                 self._drain_input()
@@ -444,7 +444,7 @@ class Connection(asyncio.Protocol):
         unsent_bytes = self._transport.get_write_buffer_size()
         if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
             self.abort()
-        elif self._reading is not BODY and not self._request.is_answered:
+        elif self._reading is not BODY and not self._receiving.is_answered:
             return  # the client is waiting for the answer
         elif self._reading is not DRAINING and self._is_paused:
             self._deadlines.begin(now_s)  # the client is waiting for this server to read
@@ -472,11 +472,12 @@ class Connection(asyncio.Protocol):
         take for that answer; end the connection after it.
         """
         # If a part of the body was received, log and metrics record the status for this request.
-        request = self._request if self._reading is BODY else None
+        request = self._receiving if self._reading is BODY else None
         # Otherwise only the head, or a part of it, is known.
-        unread = Request(self, find_request_id(self._head.headers if self._reading is HEAD else ()))
+        headers = self._parsing.headers if self._reading is HEAD else ()
+        unread = Request(self, find_request_id(headers))
         # Before the target is received, the parser still has the method of an earlier request.
-        if self._reading is HEAD and self._head.target:
+        if self._reading is HEAD and self._parsing.target:
             unread.method = self._parser.get_method().decode("ascii")
         if isinstance(error, MemoryError):
             error = HttpError(503, UNAVAILABLE)  # the request was not begun
@@ -499,15 +500,15 @@ class Connection(asyncio.Protocol):
 
     def _abandon_incomplete(self) -> bool:
         """Abandon the incomplete request. Return whether another one awaits its answer."""
-        request = self._request
+        request = self._receiving
         if self._reading is BODY and not request.status:
             request.leave()
-            if request is self._begun:
+            if request is self._answering:
                 request = Request(self, is_answered=True)  # earlier ones are answered
             else:
                 self._waiting.pop()
-                request = self._waiting[-1] if self._waiting else self._begun
-            self._request = request
+                request = self._waiting[-1] if self._waiting else self._answering
+            self._receiving = request
         # Complete requests sent earlier are still answered.
         self._begin_waiting()
         if request.is_answered:

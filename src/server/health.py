@@ -25,7 +25,7 @@ OK, FAILED = "ok", "failed"
 PROBE_S = 2.0
 """A check that takes longer than this counts as failed."""
 
-KEEP_S = 1.0
+CACHE_S = 1.0
 """How long an answer is cached: any number of probes costs one check a second."""
 
 
@@ -65,7 +65,7 @@ class HealthCheck:
         reading = asyncio.get_running_loop().run_in_executor(self._thread, self._store.ping)
         writing = self._store.ping_write(deadline_s=PROBE_S)
         read, write = await asyncio.gather(_judge(reading), _judge(writing))
-        self._keep_until_s = time.monotonic() + KEEP_S
+        self._keep_until_s = time.monotonic() + CACHE_S
         return {"read": read, "write": write, "disk": FAILED if self.is_disk_low else OK}
 
     def check_disk(self) -> None:

@@ -141,10 +141,10 @@ def _histogram(
     return [*zip(labels, accumulate(sums[at:end]), strict=True)], sums[end]
 
 
-KEEP_S = 10.0
+CACHE_S = 10.0
 """How long metrics from the store are cached at least."""
 
-KEEP_TIMES = 100
+CACHE_TIMES = 100
 """Metrics from the store are cached this many times as long as reading them took: counting a large
 ledger costs at most 1 % of the time."""
 
@@ -177,7 +177,7 @@ class Exposition:
         self._metrics = metrics
         self._store = store
         self._sample = sample
-        self._cache = QueryCache(clock, times=KEEP_TIMES, min_s=KEEP_S)
+        self._cache = QueryCache(clock, times=CACHE_TIMES, min_s=CACHE_S)
         self._thread = ThreadPoolExecutor(1, "figures")
         self._reading: asyncio.Future[None] | None = None
         self._imports: _Imports | None = None
@@ -248,7 +248,7 @@ class Exposition:
             yield from ProcessCollector(registry=None).collect()
 
 
-ALWAYS_THERE = frozenset({500, 503})
+INITIAL_STATUSES = frozenset({500, 503})
 """Statuses whose series exist from the start: an alert on growth would miss a series that begins
 at 1."""
 
@@ -266,7 +266,7 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
         operation = name or "other"
         for status, at in STATUS_AT.items():
             count = sums[begin + at]
-            if count or status in ALWAYS_THERE:
+            if count or status in INITIAL_STATUSES:
                 requests.add_metric([operation, str(status or "other")], count)
         durations.add_metric([operation], *_histogram(sums, begin + DURATIONS_AT, SECONDS))
     yield requests

@@ -187,15 +187,15 @@ Debts = list[tuple[Window, int]]
 """The debts of a key's buckets, in nanoseconds."""
 
 
-BORROWED = 32
+BATCH_TOKENS = 32
 """Number of tokens taken in a batch."""
 
-AHEAD_S = 0.01
+FREQUENT_S = 0.01
 """Requests of a key within this time are frequent; unused tokens are returned after the same
 time."""
 
 MIN_REMAINING = 1_000
-"""Tokens that every bucket must keep: more than all processes need within AHEAD_S."""
+"""Tokens that every bucket must keep: more than all processes need within FREQUENT_S."""
 
 RETURN_WITHIN_NS = 100_000_000
 """After this time tokens are not returned, because the buckets may be full again."""
@@ -205,7 +205,7 @@ MAX_KEYS = 10_000
 
 
 @dataclass(slots=True)
-class _Taken:
+class _Batch:
     """A batch of tokens taken for a key. `tightest` is its tightest window for all of them."""
 
     tightest: Window
@@ -218,14 +218,14 @@ class _Taken:
 class RateLimits:
     """Counts the requests of keys. By default it uses the machine's clocks.
 
-    `takes_ahead` needs a running event loop. Raises StoreUnavailable if the table cannot be mapped.
+    `is_batched` needs a running event loop. Raises StoreUnavailable if the table cannot be mapped.
     """
 
     def __init__(
         self,
         settings: Settings,
         *,
-        takes_ahead: bool = False,
+        is_batched: bool = False,
         clock_ns: Callable[[], int] = boot_clock_ns,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
@@ -233,10 +233,10 @@ class RateLimits:
         self._windows = tuple(_iter_windows(rates))
         self._clock_ns = clock_ns
         self._wall_s = wall_s
-        self._takes_ahead = takes_ahead
+        self._is_batched = is_batched
         self._asked_ns: dict[str, int] = {}
         """When each key was last counted against the table."""
-        self._taken: dict[str, _Taken] = {}
+        self._batches: dict[str, _Batch] = {}
         path = settings.home.absolute() / "run" / f"rate-limits.{LAYOUT}"
         try:
             self._buckets = Buckets(path)
@@ -254,11 +254,11 @@ class RateLimits:
         """
         if not self._windows:
             return 0
-        taken = self._taken.get(holder.key_id)
-        if taken is not None and taken.left:
-            taken.left -= 1
-            taken.debt_ns += taken.tightest.interval_ns
-            lines.append(self._line(taken.tightest, taken.debt_ns))
+        batch = self._batches.get(holder.key_id)
+        if batch is not None and batch.left:
+            batch.left -= 1
+            batch.debt_ns += batch.tightest.interval_ns
+            lines.append(self._line(batch.tightest, batch.debt_ns))
             return 0
         self._buckets.lock()
         try:
@@ -273,11 +273,11 @@ class RateLimits:
             tightest, debt_ns = _find_tightest(debts, 1)
             lines.append(self._line(tightest, debt_ns))
             tokens = 1
-            if self._takes_ahead and self._is_batch_due(holder, debts, tightest, now_ns):
-                tokens = BORROWED
-                if not self._taken:
-                    asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
-                self._taken[holder.key_id] = _Taken(tightest, debt_ns, BORROWED - 1, now_ns)
+            if self._is_batched and self._is_batch_due(holder, debts, tightest, now_ns):
+                tokens = BATCH_TOKENS
+                if not self._batches:
+                    asyncio.get_running_loop().call_later(FREQUENT_S, self._return_unused)
+                self._batches[holder.key_id] = _Batch(tightest, debt_ns, BATCH_TOKENS - 1, now_ns)
             for window, debt_ns in debts:
                 full_ns = now_ns + debt_ns + tokens * window.interval_ns
                 self._buckets.words[slot + window.word] = full_ns
@@ -289,7 +289,7 @@ class RateLimits:
         """Add the rate limit headers of the key to `lines`; count nothing."""
         if not self._windows:
             return
-        self._give_back()
+        self._return_unused()
         now_ns = self._clock_ns()
         slot = self._buckets.find_slot(holder.key_id, now_ns)
         debts = self._debts(slot, now_ns) if slot else [(each, 0) for each in self._windows]
@@ -308,24 +308,24 @@ class RateLimits:
         asked_ns = self._asked_ns.get(holder.key_id, 0)
         self._asked_ns[holder.key_id] = now_ns
         return (
-            now_ns - asked_ns <= AHEAD_S * SECOND_NS
+            now_ns - asked_ns <= FREQUENT_S * SECOND_NS
             and all(
-                window.burst_ns - debt_ns >= (BORROWED + MIN_REMAINING) * window.interval_ns
+                window.burst_ns - debt_ns >= (BATCH_TOKENS + MIN_REMAINING) * window.interval_ns
                 for window, debt_ns in debts
             )
             # If a bucket is tightest for the first and the last token, it is for those in between.
-            and _find_tightest(debts, BORROWED)[0] is tightest
+            and _find_tightest(debts, BATCH_TOKENS)[0] is tightest
         )
 
-    def _give_back(self) -> None:
+    def _return_unused(self) -> None:
         """Return the unused tokens of all batches."""
-        taken, self._taken = self._taken, {}
-        if not taken:
+        batches, self._batches = self._batches, {}
+        if not batches:
             return
         self._buckets.lock()
         try:
             now_ns = self._clock_ns()
-            for key_id, batch in taken.items():
+            for key_id, batch in batches.items():
                 slot = self._buckets.find_slot(key_id, now_ns)
                 if slot is not None and now_ns - batch.at_ns < RETURN_WITHIN_NS:
                     for window in self._windows:
@@ -340,7 +340,7 @@ class RateLimits:
 
     def close(self) -> None:
         """Stop counting in this process; other processes continue."""
-        self._give_back()
+        self._return_unused()
         self._buckets.close()
 
 

@@ -32,7 +32,7 @@ class Deletion:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The account and the resume's ID, which is not unique: imported accounts keep IDs."""
+        """The account and the resume's ID, which an imported copy of the account shares."""
         return self.account, self.resume_id
 
 

@@ -104,7 +104,7 @@ def test_the_key_is_asked_first_and_its_use_is_noted(client: Client, place: Plac
 def test_a_store_that_works_is_ready_and_one_that_cannot_be_read_is_not(
     client: Client, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.health.KEEP_S", 0.05)
+    monkeypatch.setattr("server.health.CACHE_S", 0.05)
     well = {"read": "ok", "write": "ok", "disk": "ok"}
     assert client.request("GET", "/readyz").json() == {"status": "ready", "checks": well}
     assert 'resumes_requests_total{operation="ready",status="200"} 1.0' in (

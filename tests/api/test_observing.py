@@ -20,7 +20,7 @@ from resumes.settings import LogFormat
 from resumes.store import accounts, api_keys, importers, open_store
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
-from server.metrics import KEEP_S, Exposition, Metrics
+from server.metrics import CACHE_S, Exposition, Metrics
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume
 from tests.support.api.serving import Place, a_connection, a_head, exchange, read_all, serve_here
 from tests.support.store.builders import a_file, an_importer, execute, hold_writer, lose_table
@@ -67,7 +67,7 @@ def test_a_store_that_is_slow_to_write_or_read_is_not_waited_for(
     own: tuple[Place, Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.health.PROBE_S", 1.0)
-    monkeypatch.setattr("server.health.KEEP_S", 0.0)
+    monkeypatch.setattr("server.health.CACHE_S", 0.0)
     place, client = own
     go_on, holder = hold_writer(place.store)
     expected = {"status": "not ready", "checks": WELL | {"write": "failed"}}
@@ -264,7 +264,7 @@ def test_what_the_store_cannot_tell_is_missing_and_asked_for_again_at_once(
     assert [name for name, _ in scrape(client) if name.startswith("resumes_import")]
 
 
-@pytest.mark.parametrize(("step_s", "kept_s"), [(0.0, KEEP_S), (1.0, 100.0)])
+@pytest.mark.parametrize(("step_s", "kept_s"), [(0.0, CACHE_S), (1.0, 100.0)])
 def test_what_the_store_knows_is_kept_and_longer_when_it_was_slow_to_tell(
     tmp_path: Path, step_s: float, kept_s: float
 ) -> None:

@@ -20,7 +20,7 @@ from resumes.settings import Settings
 from resumes.store import api_keys
 from resumes.store.api_keys import KeyHolder
 from server import service
-from server.rate_limits import AHEAD_S, RateLimits
+from server.rate_limits import FREQUENT_S, RateLimits
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
 from tests.support.api.serving import Place, fill_disk, serve_here
 
@@ -85,13 +85,13 @@ def limits(tmp_path: Path, moments: Clock) -> Iterator[Callable[..., RateLimits]
     """Makes limits over one file: `limits(rate_per_minute=3)`; 0 unless said."""
     made: list[RateLimits] = []
 
-    def make(*, takes_ahead: bool = False, **rates: int) -> RateLimits:
+    def make(*, is_batched: bool = False, **rates: int) -> RateLimits:
         none = dict.fromkeys(("rate_per_minute", "rate_per_hour", "rate_per_day"), 0)
         changed = Settings(home=tmp_path).model_copy(update=none | rates)
         made.append(
             RateLimits(
                 changed,
-                takes_ahead=takes_ahead,
+                is_batched=is_batched,
                 clock_ns=lambda: moments.now_ns,
                 wall_s=lambda: moments.wall_s,
             )
@@ -113,7 +113,7 @@ def test_tokens_that_are_taken_ahead_change_nothing_of_what_a_key_is_told(
     limits: Callable[..., RateLimits], moments: Clock, rates: tuple[int, int, int]
 ) -> None:
     named = dict(zip(("rate_per_minute", "rate_per_hour", "rate_per_day"), rates, strict=True))
-    ahead = Asking(limits(takes_ahead=True, **named), "ahead")
+    ahead = Asking(limits(is_batched=True, **named), "ahead")
     alone = Asking(limits(**named), "alone")
 
     async def ask() -> None:
@@ -130,14 +130,14 @@ def test_tokens_that_are_taken_ahead_change_nothing_of_what_a_key_is_told(
 def test_tokens_that_were_taken_ahead_are_given_back_to_others(
     limits: Callable[..., RateLimits],
 ) -> None:
-    one = Asking(limits(takes_ahead=True, rate_per_day=3_000))
+    one = Asking(limits(is_batched=True, rate_per_day=3_000))
     other = Asking(limits(rate_per_day=3_000))
 
     async def ask() -> None:
         assert one.admitted(10) == 10
         assert 2_990 - 32 <= other.tell()["remaining"] < 2_990
         while other.tell()["remaining"] < 2_990:
-            await asyncio.sleep(AHEAD_S)
+            await asyncio.sleep(FREQUENT_S)
 
     asyncio.run(ask())
     assert other.headers["remaining"] == 2_990
@@ -147,7 +147,7 @@ def test_tokens_that_were_taken_ahead_are_given_back_to_others(
 def test_nobody_is_refused_for_tokens_that_another_process_took_ahead(
     limits: Callable[..., RateLimits], limit: int
 ) -> None:
-    several = [Asking(limits(takes_ahead=True, rate_per_day=limit)) for _ in range(2)]
+    several = [Asking(limits(is_batched=True, rate_per_day=limit)) for _ in range(2)]
 
     async def admitted() -> int:
         return sum(one.admit() == 0 for _ in range(limit) for one in several)

@@ -49,7 +49,7 @@ MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedFiles:
     """The skipped files in folders: how many by reason, and those in system folders."""
 
     counts: Counter[SkipReason] = field(default_factory=Counter)
@@ -156,7 +156,7 @@ def _open(source: Source, limits: Limits) -> Unpacked:
     return Unpacked(iter([Part(0, "", refusal=refusal)]))
 
 
-def find_sources(paths: Sequence[str]) -> tuple[list[Source], LeftOut]:
+def find_sources(paths: Sequence[str]) -> tuple[list[Source], SkippedFiles]:
     """Return the files of the paths, in the order given, and the skipped files of the folders.
 
     In folders, files are selected by name; hidden names, symbolic links, system folders and the
@@ -164,7 +164,7 @@ def find_sources(paths: Sequence[str]) -> tuple[list[Source], LeftOut]:
     if there is no file.
     """
     sources: list[Source] = []
-    ignored = LeftOut()
+    ignored = SkippedFiles()
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
             _scan_folder(path, sources, ignored)
@@ -177,7 +177,7 @@ def find_sources(paths: Sequence[str]) -> tuple[list[Source], LeftOut]:
     return sources, ignored
 
 
-def _scan_folder(folder: str, sources: list[Source], ignored: LeftOut) -> None:
+def _scan_folder(folder: str, sources: list[Source], ignored: SkippedFiles) -> None:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
