@@ -130,7 +130,7 @@ SENTENCES: Final = {
         f"cannot be read within {health.PROBE_S:g} seconds",
         f"does not reach the disk within {health.PROBE_S:g} seconds",
         f"less than {size(DISK_FLOOR_BYTES)} is free, create requests are",
-        f"at most once a {duration(health.KEEP_S).removeprefix('one ')}",
+        f"at most once a {duration(health.CACHE_S).removeprefix('one ')}",
         f"opens up to {WORKER} connections ({THREADS} for writes",
         f"a terminal UI each open up to {THREADS} connections for writes and a few for reads",
         f"may take up to {PROOF_TIMEOUT_S:g} more seconds, until its outcome is known",
