@@ -175,7 +175,7 @@ KINDS: Final = {
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
-    """Each of 40 copies of a store with 300 resumes is damaged at a random place. Depending on the
+    """Each of 40 copies of a store with 300 resumes is damaged at a random position. Depending on the
     test, one bit is flipped, one character is made invalid, two rows of a page are swapped, a page
     is filled with zeros or garbage, or the file is truncated. The first three copies found to be
     damaged are restored from a backup with `db restore`."""
