@@ -20,10 +20,14 @@ from hypothesis import strategies as st
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format
 from resumes.analyzer.findings import MAX_REPORTED
+from resumes.analyzer.kinds import Added
+from resumes.analyzer.schema import DATE_RANGE, HEADER, SECTION_TYPES, STYLE
 from resumes.errors import ErrorCode, ResumesError
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server.openapi import ASSETS, SWAGGER_UI, build_document, document_bytes
 from server.request import STATUSES
+from server.routes import ListQuery
+from tests.support import pages
 from tests.support.api.bombs import valid
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume
 from tests.support.api.refused import iter_all, iter_resumes
@@ -143,6 +147,29 @@ def test_nothing_that_release_1_0_0_had_is_gone() -> None:
 
     gone = {place: {*names} - {*now.get(place, ())} for place, names in released.items()}
     assert [(place, names) for place, names in gone.items() if names] == []
+
+
+def test_every_field_that_release_1_0_0_did_not_know_may_hold_anything_in_a_store() -> None:
+    released = json.loads(RELEASED.read_text(encoding="utf-8"))
+    groups = {"Header": HEADER, "Style": STYLE, "DateRange": DATE_RANGE}
+    for name, one in SECTION_TYPES.items():
+        place = f"{name[0].upper()}{name[1:]}Section"
+        groups |= {place: one.kind, f"{place}/properties/items/items": one.item}
+    for place, group in groups.items():
+        known = released.get(f"#/components/schemas/{place}/properties", group.fields)
+        for field in group.fields.keys() - {*known}:
+            is_added = isinstance(group.fields[field], Added)
+            assert is_added, f"analyzer/schema.py: make {field} of {place} `Added`"
+
+
+def test_every_parameter_of_the_list_is_described(repository: Path) -> None:
+    taken = map(resolved, DOCUMENT["paths"][RESUMES]["get"]["parameters"])
+    told = {each["name"] for each in taken if each["in"] == "query"}
+    page = pages.chapter(repository / "docs" / "api.md", "list-get-apiv1resumes")
+    for name in {*ListQuery._fields} | told:
+        assert name in told, f"add {name} to src/server/interface.json"
+        assert name in ListQuery._fields, f"add {name} to ListQuery in src/server/routes.py"
+        assert f"`{name}`" in page, f"add {name} to docs/api.md, List"
 
 
 def test_every_operation_has_a_name_of_its_own() -> None:

@@ -16,7 +16,7 @@ from cli.errors import EXIT_CODES
 from cli.main import resumes as command_line
 from importer.outcomes import REASONS
 from resumes import analyzer
-from resumes.analyzer.schema import LAYOUTS
+from resumes.analyzer.schema import HEADER, LAYOUTS, SECTION_TYPES
 from resumes.errors import ErrorCode, ResumesError
 from resumes.import_reasons import Reason, find_hint
 from resumes.settings import Settings
@@ -147,8 +147,16 @@ def test_every_good_sample_is_accepted_and_one_has_all_26_section_types(reposito
     for path in (repository / "sample_data").glob("*.json"):
         parsed = analyzer.parse(path.read_bytes())
         assert bool(parsed.warnings) == path.name.startswith("warnings-"), path.name
-        if len(json.loads(parsed.document)["sections"]) == 26:
+        document = json.loads(parsed.document)
+        if len(document["sections"]) == 26:
             complete.append(path.name)
+            groups = [("header", {*HEADER.fields}, [document["header"]])]
+            for name, section in document["sections"].items():
+                fields = {*SECTION_TYPES[name].own_fields, *SECTION_TYPES[name].fields}
+                groups.append((name, fields, [section, *section["items"]]))
+            for name, fields, parts in groups:
+                for field in sorted(fields.difference(*parts)):
+                    pytest.fail(f"sample_data/{path.name} lacks {name}.{field}")
     assert complete
 
 
@@ -205,12 +213,14 @@ def test_the_format_page_has_every_field_of_the_format_and_no_other(repository: 
         section = schemas[reference["$ref"].rpartition("/")[2]]
         heading, fields = re.findall(rf"^\| `{name}` \| ([^|]+) \| (.+) \|$", page, re.MULTILINE)[0]
         assert f'"{heading}"' in section["description"]
-        assert re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", fields)) == list(
-            section["properties"]["items"]["items"]["properties"]
-        ), f"docs/format.md: {name}"
-        assert all(f"`{field}`" in page for field in section["properties"])
+        told = re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", fields))
+        known = list(section["properties"]["items"]["items"]["properties"])
+        assert told == known, f"docs/format.md: {name}: {sorted({*told} ^ {*known})}"
+        for field in section["properties"]:
+            assert f"`{field}`" in page, f"docs/format.md lacks {name}.{field}"
     for name in ("Resume", "Header", "Style", "DateRange"):
-        assert all(f"`{field}`" in page for field in schemas[name]["properties"]), name
+        for field in schemas[name]["properties"]:
+            assert f"`{field}`" in page, f"docs/format.md lacks {field} of {name}"
     layouts = schemas["Style"]["properties"]["layout"]["description"]
     assert re.findall(r"`(\w+)` \(([\w ]+)\)", layouts) == [*LAYOUTS.items()]
 

@@ -182,7 +182,8 @@ NO_PLACE = {
 
 def test_every_field_has_a_place_in_a_json_resume_or_is_known_to_have_none() -> None:
     found = {field for part in HEADER for field in part.fields}
-    assert found == schema.HEADER.fields.keys(), "jsonresume/mapping.py: HEADER"
+    for field in found ^ schema.HEADER.fields.keys():
+        assert f"header.{field}" in NO_PLACE, f"jsonresume/mapping.py: HEADER: {field}"
     for mapping in SECTIONS:
         has_place = {field for part in mapping.parts for field in part.fields}
         for field in schema.SECTION_TYPES[mapping.section].fields.keys() - has_place:

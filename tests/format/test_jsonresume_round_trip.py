@@ -256,7 +256,8 @@ def test_every_valid_resume_makes_a_valid_json_resume_that_is_imported_without_l
         return
     written = to_jsonresume(view)
     assert list(iter_faults(written)) == []
-    assert not characters_to_write(view) - characters(written)
+    lost = characters_to_write(view) - characters(written)
+    assert not lost, "jsonresume/mapping.py, or what tests/support/json_resumes.py expects"
 
     imported_again = parse_imported(orjson.dumps(written), large)
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from resumes.analyzer import schema
 from resumes.analyzer.schema import LAYOUTS
 from tests.support.documents import (
     HEADER,
@@ -69,7 +70,10 @@ def fields_of(kind: str) -> Iterator[tuple[str, str]]:
 
 def test_the_page_has_the_26_section_types_and_15_layouts() -> None:
     assert (len(SECTIONS), len(set(HEADINGS.values())), len(LAYOUTS)) == (26, 26, 15)
-    assert len(FIELDS) == 1 + 6 + 12 + 103
+    for name, page, table in (("HEADER", HEADER, schema.HEADER), ("STYLE", STYLE, schema.STYLE)):
+        differing = {*page} ^ {*table.fields}
+        where = f"docs/format.md, analyzer/schema.py or tests/support/documents.py: {name}"
+        assert not differing, f"{where}: {differing}"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +236,9 @@ def test_an_item_of_a_type_has_a_flag_for_each_of_its_fields_and_knows_no_others
     others = {field for fields in SECTIONS.values() for field in fields} - SECTIONS[name].keys()
     item = stored_item(name, dict.fromkeys(sorted(others)))
     flags = {f"show{field[0].upper()}{field[1:]}" for field in SECTIONS[name]}
-    assert item == {**dict.fromkeys(others), "record": name, **dict.fromkeys(flags, False)}
+    expected = {**dict.fromkeys(others), "record": name, **dict.fromkeys(flags, False)}
+    where = f"docs/format.md or analyzer/schema.py: {name}"
+    assert item == expected, f"{where}: {item.keys() ^ expected.keys()}"
     assert list(item)[-len(flags) - 1 :][0] == "record"
     warnings = warnings_of(with_section(name, dict.fromkeys(sorted(others))))
     assert {path.rpartition(".")[2] for path, _ in warnings} == others

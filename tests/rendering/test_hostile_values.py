@@ -11,7 +11,7 @@ from resumes.errors import InvalidInput, InvalidResume
 from resumes.rendering import PdfOptions, Renderer, TooLong, compose
 from resumes.rendering.page import find_url
 from tests.support.api import bombs
-from tests.support.documents import DOCUMENTS, a_document, with_section
+from tests.support.documents import DOCUMENTS, HEADER, a_document, with_section
 from tests.support.pdfs import Pdf, as_stored, fold, read_with_pdftotext
 
 SOURCE = (
@@ -67,7 +67,7 @@ def everywhere(text: str) -> dict[str, Any]:
     entry = {"position": text, "workplace": text, "location": text, "link": text}
     return a_document(
         title=text,
-        header=dict.fromkeys(("name", "title", "email", "phone", "location", "website"), text),
+        header=dict.fromkeys(HEADER, text),
         sections={
             "experiences": {
                 "column": 0,

@@ -179,7 +179,7 @@ def assert_sections_are_whole_and_in_order(
     for section, text in zip(sections, spoken, strict=True):
         assert absent(section.texts, text) == [], section.heading
     head = "".join(each.text for each in elements[first : starts[0]])
-    assert absent(header_of(document), head) == []
+    assert absent(header_of(document), head) == [], "rendering/resume.typ or page.py: header"
 
 
 def assert_known(pdf: Pdf, document: dict[str, Any], sample: str) -> None:

@@ -24,7 +24,12 @@ DATE_RANGE: Final = {
     "isOngoing": "flag",
 }
 SLICE: Final = {"title": "text", "value": "number"}
-HEADER: Final = dict.fromkeys(["name", "title", "email", "phone", "location", "website"], "text")
+HEADER: Final = {
+    field: "text"
+    for row in re.findall(r"^\| `header` \|([^|]+)\|", PAGE, re.MULTILINE)
+    for field in re.findall(r"`(\w+)`", row)
+}
+"""The fields of the header, all of them texts, as the page has them."""
 STYLE: Final = {
     "layout": "layout",
     "colors": "colours",

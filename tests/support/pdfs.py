@@ -17,6 +17,7 @@ from pypdf.generic import ContentStream, DictionaryObject
 
 from resumes.analyzer import parse, shown_view
 from resumes.analyzer.schema import SECTION_TYPES
+from tests.support.documents import HEADER
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}
@@ -79,11 +80,8 @@ _NOT_SHOWN: Final = frozenset({"companyLogo", "image", "icon"})
 def header_of(document: Mapping[str, Any]) -> list[str]:
     """The texts at the head of a resume."""
     header = document["header"]
-    shown = [
-        text for field in ("name", "title", "email", "phone", "location")
-        if _is_text(text := header.get(field))
-    ]  # fmt: skip
-    return [*shown, *map(_bare, filter(_is_text, [header.get("website")]))]
+    shown = {field: header[field] for field in HEADER if _is_text(header.get(field))}
+    return [_bare(text) if field == "website" else text for field, text in shown.items()]
 
 
 def sections_of(document: Mapping[str, Any]) -> list[Section]:
