@@ -23,14 +23,7 @@ HEAD: Final = (
 FAILED: Final = "**failed**"
 """What stands in place of the figures of a row whose test failed."""
 FOLDER: Final = Path(__file__).parent
-UNITS: Final = {
-    "s": "s",
-    "ms": "ms",
-    "bytes": "bytes",
-    "kb": "KB",
-    "mb": "MB",
-    "percent": "%",
-}
+UNITS: Final = {"s": "s", "ms": "ms", "bytes": "bytes", "kb": "KB", "mb": "MB", "percent": "%"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,7 @@ from sqlalchemy import select, update
 
 from resumes.store import accounts, schema
 from resumes.store.sqlite.store import sqlite_engine
-from tests.command.conftest import (
-    CommandLine,
-    a_resume,
-    finish,
-    start,
-    store_resumes,
-)
+from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
 from tests.support.api.builders import Client
 from tests.support.api.serving import serve_here
 from tests.support.inbox.builders import a_full_disk

@@ -178,14 +178,7 @@ def test_a_services_lines_are_written_behind_it_and_all_before_it_ends(as_json: 
 # Progress
 
 
-MANY = Progress(
-    done=12_345,
-    failed=3,
-    duplicate=0,
-    held=0,
-    waiting=88_000,
-    is_complete=True,
-)
+MANY = Progress(done=12_345, failed=3, duplicate=0, held=0, waiting=88_000, is_complete=True)
 
 
 @pytest.fixture

@@ -13,11 +13,7 @@ import pytest
 
 from resumes.store import accounts, migrations, open_store
 from resumes.store.sqlite.driver import dbapi
-from tests.command.conftest import (
-    CommandLine,
-    a_resume,
-    store_resumes,
-)
+from tests.command.conftest import CommandLine, a_resume, store_resumes
 from tests.support import postgres
 from tests.support.store.builders import a_file, damage
 from tests.support.stores import open_home

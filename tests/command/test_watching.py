@@ -10,14 +10,7 @@ import pytest
 
 from cli.progress import MAX_LINES
 from resumes.store import accounts, search
-from tests.command.conftest import (
-    CommandLine,
-    a_resume,
-    finish,
-    on_terminal,
-    screen,
-    start,
-)
+from tests.command.conftest import CommandLine, a_resume, finish, on_terminal, screen, start
 from tests.support.inbox.builders import bound_by_permissions
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until

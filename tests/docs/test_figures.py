@@ -21,16 +21,7 @@ from resumes.store.postgresql.writer import PROOF_TIMEOUT_S, THREADS
 from resumes.store.search import MAX_UNINDEXED
 from resumes.store.search_index import MAX_FIELD_CHARS, RETRY_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server import (
-    connections,
-    deadlines,
-    health,
-    pdf_route,
-    rate_limits,
-    request,
-    routes,
-    service,
-)
+from server import connections, deadlines, health, pdf_route, rate_limits, request, routes, service
 from tui.screens.accounts import AccountsScreen
 from tui.screens.base import ListScreen
 from tui.screens.health import HealthScreen
@@ -140,9 +131,7 @@ SENTENCES: Final = {
         f"retries the update every {RETRY_S:g} seconds",
         f"{MAX_UNINDEXED:,} means {MAX_UNINDEXED:,} or more",
     ],
-    "guides/three-machines.md": [
-        f"plan for {3 * (2 * WORKER + OTHERS)} connections",
-    ],
+    "guides/three-machines.md": [f"plan for {3 * (2 * WORKER + OTHERS)} connections"],
     "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of failed, held and duplicate files"],
 }
 

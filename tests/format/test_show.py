@@ -98,12 +98,7 @@ def test_the_public_view_leaves_out_hidden_and_service_fields_but_no_unknown_one
                 "items": [{"data": [{"title": "a", "x": 1}, None, {"title": ""}]}],
             },
             "hobbies": {"column": 0, "unknown": 1, "items": [{"record": 1}, 5]},
-            "skills": {
-                "column": 0,
-                "layoutMode": "tags",
-                "showBulletMarker": False,
-                "items": [],
-            },
+            "skills": {"column": 0, "layoutMode": "tags", "showBulletMarker": False, "items": []},
         },
         "title": "Engineer",
         "style": {"layout": "double", "hideBranding": False, "x": 1},

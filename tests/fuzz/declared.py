@@ -6,14 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from resumes.analyzer import Format, Resume
-from resumes.errors import (
-    CoverLetter,
-    InvalidInput,
-    InvalidJson,
-    InvalidResume,
-    Issue,
-    TooLarge,
-)
+from resumes.errors import CoverLetter, InvalidInput, InvalidJson, InvalidResume, Issue, TooLarge
 from resumes.text import is_harmless
 from tests.fuzz import oracle
 

@@ -9,12 +9,7 @@ import pytest
 
 from resumes import watched_folder
 from resumes.health.findings import Finding, Installation, Severity, remedy_for
-from resumes.health.import_checks import (
-    MAX_WAITING,
-    WRITING_S,
-    count_unclaimed,
-    find_ignored_files,
-)
+from resumes.health.import_checks import MAX_WAITING, WRITING_S, count_unclaimed, find_ignored_files
 from resumes.store import Store, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
@@ -273,10 +268,7 @@ def test_one_that_lives_says_how_it_is(
 
     assert find(installation, "importer") == [
         Finding(
-            "importer",
-            f"watches /srv/inbox (process 4711 on host){said}",
-            remedy,
-            about="1" * 24,
+            "importer", f"watches /srv/inbox (process 4711 on host){said}", remedy, about="1" * 24
         )
     ]
 

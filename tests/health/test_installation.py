@@ -9,12 +9,7 @@ from cli.session import Session
 from resumes.durations import span
 from resumes.health import checks
 from resumes.health.checks import read_names
-from resumes.health.findings import (
-    Installation,
-    Severity,
-    installation_of,
-    remedy_for,
-)
+from resumes.health.findings import Installation, Severity, installation_of, remedy_for
 from resumes.health.store_checks import check_sqlite
 from resumes.rendering import fonts as drawing_fonts
 from resumes.rendering.fonts import find_scripts, font_packages
@@ -272,10 +267,7 @@ def test_a_font_in_the_home_will_do(
 
 
 def test_where_nothing_can_be_drawn_it_says_so(
-    installation: Installation,
-    store: Store,
-    account: AccountInfo,
-    monkeypatch: pytest.MonkeyPatch,
+    installation: Installation, store: Store, account: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("resumes.rendering.renderer._PROGRAM", "/nonexistent")
     put(store, account, "Հայկ")  # of which no other test asks

@@ -239,8 +239,7 @@ def test_a_folder_with_links_or_what_cannot_be_listed_is_left_to_scans(
 
 
 @pytest.mark.parametrize(
-    ("number", "limit"),
-    [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")],
+    ("number", "limit"), [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")]
 )
 def test_at_a_limit_of_the_system_it_polls_until_the_limit_is_raised(
     bench: Bench, caplog: pytest.LogCaptureFixture, number: int, limit: str
@@ -327,11 +326,7 @@ LOCAL = "ext4 xfs btrfs zfs tmpfs overlay fuseblk ecryptfs fuse.fuse-overlayfs f
 
 @pytest.mark.parametrize(
     ("kinds", "why"),
-    [
-        (SHARED, "not reported"),
-        ("fuse fuse.somebodys fuse.\x1b[31m", "user-space"),
-        (LOCAL, None),
-    ],
+    [(SHARED, "not reported"), ("fuse fuse.somebodys fuse.\x1b[31m", "user-space"), (LOCAL, None)],
 )
 def test_a_file_system_that_is_shared_or_unknown_is_polled(kinds: str, why: str | None) -> None:
     for kind in kinds.split():

@@ -6,13 +6,7 @@ import pytest
 
 from resumes.rendering import Paper, PdfOptions, compose
 from resumes.rendering.fonts import fallbacks
-from resumes.rendering.page import (
-    CHARS_PER_TEXT,
-    LONG_CHARS,
-    MAX_CHARS,
-    MAX_RUNNING_CHARS,
-    TooLong,
-)
+from resumes.rendering.page import CHARS_PER_TEXT, LONG_CHARS, MAX_CHARS, MAX_RUNNING_CHARS, TooLong
 from tests.support.documents import a_document, admitting, with_section
 
 ID = "0" * 24

@@ -11,13 +11,7 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.integrity import STOPPED, Defect
 from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_claim, a_resume
-from tests.support.store.builders import (
-    a_file,
-    add_resumes,
-    damage,
-    find_flaws,
-    path_of,
-)
+from tests.support.store.builders import a_file, add_resumes, damage, find_flaws, path_of
 
 pytestmark = pytest.mark.engines
 

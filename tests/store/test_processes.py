@@ -119,11 +119,7 @@ def test_a_process_is_named_by_its_command_alone(
 
 @pytest.mark.parametrize(
     ("failures", "error", "within_s", "tries"),
-    [
-        (3, BlockingIOError(), 20, 4),
-        (1, BlockingIOError(), 0, 1),
-        (1, PermissionError(), 20, 1),
-    ],
+    [(3, BlockingIOError(), 20, 4), (1, BlockingIOError(), 0, 1), (1, PermissionError(), 20, 1)],
 )
 def test_what_may_pass_is_tried_again_until_the_timeout(
     failures: int, error: Exception, within_s: float, tries: int
@@ -174,9 +170,7 @@ def test_lines_are_written_in_order_and_all_before_the_end(tmp_path: Path) -> No
     assert writer.dropped_count == 0
 
 
-def test_behind_a_slow_reader_lines_are_dropped_and_nobody_waits(
-    pipe: tuple[int, int],
-) -> None:
+def test_behind_a_slow_reader_lines_are_dropped_and_nobody_waits(pipe: tuple[int, int]) -> None:
     writer = LogWriter(pipe[1], max_waiting=10)
     writer.put(b"x" * 1_000_000 + b"\n")  # more than a pipe holds, and nobody reads
     select.select([pipe[0]], [], [], 60)

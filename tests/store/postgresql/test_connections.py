@@ -14,14 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from resumes import analyzer
 from resumes.errors import StatementRefused, StoreUnavailable
-from resumes.store import (
-    Store,
-    accounts,
-    creation,
-    open_store,
-    plans,
-    stored_resumes,
-)
+from resumes.store import Store, accounts, creation, open_store, plans, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import PostgresAddress
 from resumes.store.creation import NewResume
