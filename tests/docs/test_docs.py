@@ -227,7 +227,7 @@ def test_the_format_page_has_every_field_of_the_format_and_no_other(repository: 
 
 def test_the_importing_page_names_every_name_that_is_passed_over(repository: Path) -> None:
     page = read(repository, "docs/importing.md")
-    hidden = re.split(r"hidden or\s+temporary\s+names", page)[1].split("\n\n")[0]
+    hidden = re.split(r"hidden or\s+temporary:", page)[1].split("\n\n")[0]
     assert set(re.findall(r"`([^`]+)`", hidden)) == {".x", *TEMPORARY}
     table = page.split("### Recycle bins and snapshots")[1].split("\n\n")[2]
     assert set(re.findall(r"`([^`]+)`", table)) == set(SYSTEM_FOLDERS)
