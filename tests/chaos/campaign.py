@@ -23,7 +23,17 @@ HEAD: Final = (
 FAILED: Final = "**failed**"
 """What stands in place of the figures of a row whose test failed."""
 FOLDER: Final = Path(__file__).parent
-UNITS: Final = {"s": "s", "ms": "ms", "bytes": "bytes", "kb": "KB", "mb": "MB", "percent": "%"}
+UNITS: Final = {
+    "s": "s",
+    "ms": "ms",
+    "bytes": "bytes",
+    "kb": "KB",
+    "mb": "MB",
+    "percent": "%",
+    "kb/min": "KB/min",
+    "ms/min": "ms/min",
+    "/min": "/min",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,7 @@ def _figure(name: str, value: float) -> str:
     number = f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
     what, _, last = name.rpartition("_")
     if last in UNITS:
-        space = "" if UNITS[last] == "%" else " "
+        space = " " if UNITS[last][0].isalpha() else ""
         return f"{what.replace('_', ' ')} {number}{space}{UNITS[last]}"
     return f"{number} {name.replace('_', ' ')}"
 

@@ -56,7 +56,7 @@ FIRST_STARTS: Final = 5
 
 @pytest.mark.chaos(
     10,
-    fault="eight writers in three processes",
+    fault="eight clients write to one store through three servers",
     promise="no client gets an error about a locked store or waits for more than 5 s",
 )
 def test_many_writers_in_many_processes_wait_and_never_fail(

@@ -138,7 +138,7 @@ def test_a_file_system_that_becomes_read_only_loses_nothing(
 
 @pytest.mark.chaos(
     7,
-    fault="the file system has an error and stays read-only until it is repaired",
+    fault="an error makes the file system read-only until it is repaired",
     promise="a write in progress may have an unknown outcome; every other write fails with 503 and stores nothing; reads still work; files wait in the watched folder; `doctor` reports the cause; no data is lost",
 )
 def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:

@@ -89,9 +89,9 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
     tmp_path: Path, figures: Figures, seed: random.Random, calls: str
 ) -> None:
     """While four clients create resumes, strace sends SIGKILL to one of the server's two workers.
-    In one variant, the signal arrives at a thread's k-th sync, when the commit is already in the
-    log. In the other variant, the signal arrives at a thread's k-th write to a file or socket,
-    which may be the response. The number k is random and at most 40."""
+    In one variant, the signal is delivered during a thread's k-th sync, when the commit is already
+    in the log. In the other variant, it is delivered during a thread's k-th write to a file or
+    socket, possibly the write that sends the response. The number k is random and at most 40."""
 
     def kill(server: Server, clients: list[Client]) -> None:
         fault = Injection(calls, "signal=KILL", seed.randint(1, 40))

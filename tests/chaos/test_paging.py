@@ -176,7 +176,7 @@ class Clients:
 @pytest.mark.chaos(
     22,
     fault="resumes are created and deleted while clients read pages",
-    promise="no entry appears twice or out of order, and no entry that exists throughout the test is skipped",
+    promise="no entry appears twice or out of order, and no entry that exists during a whole pass through the list is skipped",
 )
 def test_pages_are_complete_while_resumes_are_created_and_deleted(
     url: str,

@@ -85,8 +85,8 @@ def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures:
     sockets = re.findall(r" (?:socket|connect|bind|send\w*|recv\w*)\(", written)
     figures["PDFs"] = sum(answer.status == 200 for answer in drawn)
     figures["files_opened"] = len(opened)
-    figures["other_files_opened"] = len(others)
-    figures["sockets"] = len(sockets)
+    figures["of_them_unexpected"] = len(others)
+    figures["sockets_opened"] = len(sockets)
     assert {answer.status for answer in drawn} == {200}
     assert others == []
     assert sockets == []

@@ -184,9 +184,9 @@ def test_broken_connections_to_postgresql_lose_nothing(
     seed: random.Random,
 ) -> None:
     """While eight clients create resumes, a TCP proxy closes or resets each connection to
-    PostgreSQL after at most 200 KB. Halfway through the test, the proxy breaks new connections
-    immediately until a client gets an error. At the end of the test, the refused requests are
-    retried."""
+    PostgreSQL after at most 200 KB of data. Halfway through the test, the proxy breaks new
+    connections immediately until a client gets an error. At the end of the test, the refused
+    requests are retried."""
     key = checker.make_account(url)
     with Proxy(url) as proxy:
         monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))
@@ -210,7 +210,7 @@ def test_broken_connections_to_postgresql_lose_nothing(
     found = checker.check(url, told)
     figures["create_requests"] = len(attempts)
     figures["connections_broken"] = proxy.cut_count
-    figures["refused_with_503_and_retried"] = len(failed)
+    figures["requests_refused_with_503_and_retried"] = len(failed)
     figures["lost"], figures["duplicated"] = found.lost, found.doubled
     assert statuses(attempts).keys() == {201, 503}
     assert proxy.cut_count > WRITERS

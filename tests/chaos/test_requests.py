@@ -43,7 +43,7 @@ CUTS: Final = 3
 @pytest.mark.chaos(
     26,
     fault="JSON that is expensive to parse: deep nesting, empty lists, many keys, many digits",
-    promise="the server rejects the JSON quickly and frees the memory, and other clients are not affected",
+    promise="the server rejects the JSON quickly and frees the memory used for it, and other clients are not affected",
 )
 def test_json_bombs_are_refused_quickly(tmp_path: Path, figures: Figures) -> None:
     """While another client lists resumes, the test sends a 1 MiB JSON bomb of each kind twice. Then

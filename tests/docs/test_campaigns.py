@@ -18,9 +18,11 @@ from tests.support.api.load import Answer, Attempt
 NONE: Final = re.compile(
     r"lost|duplicated|partial|inconsistent|repeated|skipped( by the polling client)?|violations"
     r"|out of order|other errors|refused but stored|not imported|partially imported|over the limit"
-    r"|failed|errors|wrong|unanswered|still open|connections left open|entries from other accounts"
+    r"|failed|errors|wrong decisions|unanswered|still open|connections left open"
+    r"|entries from other accounts"
     r"|unexpected sequences|control characters|accepted( after the changes)?|accepted but unanswered"
-    r"|read errors|undetected changes|files changed|stores that failed to open"
+    r"|read errors|undetected changes|files changed|of them unexpected|sockets opened"
+    r"|stores that failed to open"
 )
 """What a row counts of which there may be none."""
 
@@ -87,6 +89,9 @@ def test_rows_of_a_run_take_the_place_of_theirs_and_those_without_a_test_go() ->
     assert (merged[:10], merged[-9:]) == ("before\n\n| ", "|\n\nafter\n")
     figures = {"kills": 1_200, "lost": 0, "recovery_s": 1.2345, "log_at_most_mb": 250.4}
     assert campaign.written(figures) == "1,200 kills, 0 lost, recovery 1.23 s, log at most 250 MB"
+    changes = {"change_in_p99_ms/min": -8.934, "change_in_open_files_/min": -0.23}
+    written = "change in p99 -8.93 ms/min, change in open files -0.23/min"
+    assert campaign.written(changes) == written
 
 
 # What is held against a store
