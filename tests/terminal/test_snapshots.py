@@ -131,6 +131,7 @@ class Path(NamedTuple):
 
 
 PATHS: Final = {
+    "resumes-alone": Path("resumes", ("v",), "FILENAME"),
     "resume": Path("resumes", ("enter",), "EXPERIENCE"),
     "resume-json": Path("resumes", ("enter", "tab"), '"header"'),
     "resume-hostile": Path("resumes", ("enter",), "QUOTES", scenes.fill_hostile),
@@ -144,13 +145,13 @@ PATHS: Final = {
     "palette": Path("resumes", ("colon",), "Show Imports"),
 }
 
-USUAL: Final = ("resume", "imported-file", "plan", "help")
-"""One of each kind: a page, a page beside its source, a form, and what lies over a screen."""
+USUAL: Final = ("resumes-alone", "resume", "imported-file", "plan", "help")
+"""One of each kind: a list with all its columns, a page, a page beside its source, a form, and what
+lies over a screen."""
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in USUAL else pytest.mark.slow) for name in PATHS],
+    "name", [pytest.param(name, marks=() if name in USUAL else pytest.mark.slow) for name in PATHS]
 )
 async def test_what_keys_lead_to(world: World, sizes: Sizes, name: str) -> None:
     store, clock = world

@@ -1,7 +1,7 @@
 """What screens looked like when somebody last looked: texts in `snapshots`, and how they differ.
 
-`UPDATE_SNAPSHOTS=1 pytest tests/terminal/test_snapshots.py` writes them anew, for a person to read
-in the diff.
+`UPDATE_SNAPSHOTS=1 pytest -m "" tests/terminal/test_{snapshots,colours}.py` writes them anew, for a
+person to read in the diff.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 
-from tests.support.terminal.driving import LIMIT_S, LOOK_S, is_busy, strips
+from tests.support.terminal.driving import LIMIT_S, is_busy, strips
 
 FOLDER: Final = Path(__file__).parents[2] / "terminal" / "snapshots"
 
@@ -31,6 +31,10 @@ STILL_LOOKS: Final = 10
 STILL_LOOK_S: Final = 0.015
 """A screen that is the same so often in a row, so long apart, is complete. Looks, not seconds: on a busy machine a second may pass
 in which this process, and whatever timer it has, does not run."""
+
+DIFFERENT_LOOKS: Final = 130
+"""A screen that is the same so often while nothing is read will not become another by itself. Looks
+during a read do not count: lists are read again and again."""
 
 RULE: Final = "═" * 3
 
@@ -49,11 +53,8 @@ class Snapshot:
         if IS_WRITTEN_ANEW:
             await still(app, is_waiting=is_waiting)
             before = seen(app)
-        deadline = time.monotonic() + LIMIT_S
-        while seen(app) != before or (is_busy(app) and not is_waiting):
-            if time.monotonic() > deadline:
-                pytest.fail(self._difference(part, before, seen(app)))
-            await asyncio.sleep(LOOK_S)
+        if not await _comes_to(app, before, is_waiting=is_waiting) or before is None:
+            pytest.fail(self._difference(part, before, seen(app)))
         self.parts[part] = before
 
     def compare(self, part: str, found: Sequence[str]) -> None:
@@ -97,6 +98,21 @@ async def still(app: App[int], *, is_waiting: bool = False) -> None:
         now = seen(app)
         looks = 0 if now != before or (is_busy(app) and not is_waiting) else looks + 1
         before = now
+
+
+async def _comes_to(app: App[int], wanted: Sequence[str] | None, *, is_waiting: bool) -> bool:
+    """Whether the screen is complete and the wanted one, now or before it stands still."""
+    deadline = time.monotonic() + LIMIT_S
+    now, looks = seen(app), 0
+    while looks < DIFFERENT_LOOKS and time.monotonic() < deadline:
+        is_read = is_waiting or not is_busy(app)
+        if is_read and now == wanted:
+            return True
+        looks += is_read
+        await asyncio.sleep(STILL_LOOK_S)
+        before, now = now, seen(app)
+        looks = looks if now == before else 0
+    return False
 
 
 def parse_parts(text: str) -> dict[str, list[str]]:
