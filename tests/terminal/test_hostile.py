@@ -117,10 +117,7 @@ SIZES = st.sampled_from([SMALL, (120, 40), LARGE, (20, 5)])
 
 @contextmanager
 def a_store_with(texts: Sequence[str]) -> Iterator[Store]:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        open_home(Path(folder)) as store,
-    ):
+    with tempfile.TemporaryDirectory() as folder, open_home(Path(folder)) as store:
         fill(store, texts)
         yield store
 

@@ -298,10 +298,7 @@ async def test_an_importer_that_is_silent_is_said_to_be_and_of_many_the_first_ar
 
 @pytest.mark.parametrize(
     ("away", "there", "back", "files"),
-    [
-        ("3", "business", "2", 2),
-        ("a", "Choose account", "escape", 2),
-    ],
+    [("3", "business", "2", 2), ("a", "Choose account", "escape", 2)],
 )
 async def test_a_reader_who_went_elsewhere_is_not_asked(
     store: Store, away: str, there: str, back: str, files: int

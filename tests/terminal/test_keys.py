@@ -44,8 +44,7 @@ def a_key(store: Store, name: str = "website", *, account: str = "ana") -> api_k
 async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
     async with running(store, "No keys yet.", "Press n to create one.", screen="keys") as pilot:
         await leads(pilot, "n", "Expires")
-        await types(pilot, "web\n\n", "I've saved it")
-        await shows(pilot.app, "enh_live_")
+        await types(pilot, "web\n\n", "I've saved it", "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         holder, *_ = api_keys.authenticate(store, secret)
         assert api_keys.get_key(store, holder.key_id).shown_at is None
@@ -65,8 +64,7 @@ async def test_a_new_key_is_nowhere_but_on_its_screen(
     caplog.set_level(logging.DEBUG)
     async with running(store, "No keys yet.", screen="keys") as pilot:
         await leads(pilot, "n", "Expires")
-        await leads(pilot, "enter enter", "I've saved it")
-        await shows(pilot.app, "enh_live_")
+        await leads(pilot, "enter enter", "I've saved it", "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         await leads(pilot, "c colon ctrl+p question_mark 5 1 T", "I've saved it")
         assert secret not in repr(pilot.app.screen) + repr(vars(pilot.app.screen))
@@ -98,8 +96,7 @@ async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> 
     old = a_key(store)
     async with running(store, "website", screen="keys", size=SMALL) as pilot:
         await leads(pilot, "R", "24h")
-        await leads(pilot, "enter", "I've saved it")
-        await shows(pilot.app, f"The old key {old.id} expires ")
+        await leads(pilot, "enter", "I've saved it", f"The old key {old.id} expires ")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         await leads(pilot, "s", "~ rotated, ends ", "✓ active")
         assert api_keys.authenticate(store, secret)
@@ -183,8 +180,7 @@ async def test_keys_are_listed_masked_with_their_state(store: Store) -> None:
         await shows(pilot.app, "all accounts · 3 keys", "website", "active", unnamed.id)
         await shows_no(pilot.app, new.id)
         await pilot.resize_terminal(*LARGE)
-        await shows(pilot.app, new.id)
-        await shows(pilot.app, "never shown")
+        await shows(pilot.app, new.id, "never shown")
         await shows_no(pilot.app, new.secret)
         await leads(pilot, "enter", "Key details", "Account    ")
 

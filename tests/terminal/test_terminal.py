@@ -209,10 +209,7 @@ def test_what_comes_before_the_first_frame_does_not_need_the_store() -> None:
 @pytest.mark.parametrize("crashes", [False, True])
 @pytest.mark.parametrize("streams", [0, 1])
 def test_log_lines_come_after_the_block_and_none_over_the_screen(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    crashes: bool,
-    streams: int,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, crashes: bool, streams: int
 ) -> None:
     stream = io.StringIO()
     handlers: list[logging.Handler] = [logging.StreamHandler(stream)] * streams

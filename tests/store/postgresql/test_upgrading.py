@@ -115,10 +115,7 @@ def test_an_empty_database_or_that_of_another_program_is_refused_and_left_alone(
     assert rows(url, tables) == [("accounts",)]
 
 
-DEFAULTS = {
-    "default_transaction_read_only": "on",
-    "default_transaction_isolation": "serializable",
-}
+DEFAULTS = {"default_transaction_read_only": "on", "default_transaction_isolation": "serializable"}
 
 
 @pytest.mark.parametrize("setting", DEFAULTS)
@@ -139,8 +136,7 @@ def test_a_database_with_defaults_of_its_own_is_made_filled_and_copied(
 
 
 @pytest.mark.parametrize(
-    "setting",
-    ["statement_timeout", "transaction_timeout", "idle_in_transaction_session_timeout"],
+    "setting", ["statement_timeout", "transaction_timeout", "idle_in_transaction_session_timeout"]
 )
 def test_what_takes_long_has_no_limits_of_the_database(
     server: Server, url: str, setting: str

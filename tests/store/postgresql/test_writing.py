@@ -385,11 +385,7 @@ def test_s2_a_commit_without_an_answer_is_found_out_and_done_once(
 
 
 def test_s2_what_cannot_be_found_out_is_unknown(
-    impatient: None,
-    store: Store,
-    server: Server,
-    ana: AccountInfo,
-    monkeypatch: pytest.MonkeyPatch,
+    impatient: None, store: Store, server: Server, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "PROOF_TIMEOUT_S", 0.3)
     with a_standby_that_never_answers(server) as give_up:
