@@ -132,7 +132,7 @@ SENTENCES: Final = {
         f"{MAX_UNINDEXED:,} means {MAX_UNINDEXED:,} or more",
     ],
     "guides/three-machines.md": [f"plan for {3 * (2 * WORKER + OTHERS)} connections"],
-    "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of failed, held and duplicate files"],
+    "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of each failed, held or duplicate file"],
 }
 
 
