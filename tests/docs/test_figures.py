@@ -69,7 +69,7 @@ SENTENCES: Final = {
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
         f"| TLS handshake | {TIMEOUT} |",
         f"the first byte of a later request | {TIMEOUT} |",
-        f"| body without progress | {TIMEOUT} |",
+        f"| pause before the next part of the body | {TIMEOUT} |",
         f"| whole body | {SETTINGS.client_timeout_s:g} s, plus one second for each "
         f"{size(deadlines.BODY_BYTES_PER_S)} received |",
         f"less than {size(deadlines.READ_BYTES_PER_S)} a second | {TIMEOUT} |",

@@ -101,7 +101,7 @@ def reopening(url: str) -> str:
 def reopen(session: Session) -> None:
     """Make the store writable again after a move.
 
-    Changes that were made to the new store in the meantime are not copied back.
+    Changes that were made to the new store after the move are not copied back.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = reopen_store(store)

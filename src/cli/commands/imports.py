@@ -323,7 +323,7 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 @click.option("--source", "is_source", is_flag=True, help="Print only the beginning of the file.")
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
-    """Show a file's outcome, the reason for the outcome, and the file's current folder.
+    """Show a file's outcome, the reason for it, and the file's current folder.
 
     ID is the ID of the file, or the ID of a resume that was imported from the file.
     """
@@ -462,9 +462,9 @@ WAIT = click.option(
 def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
-    Before you retry a file, correct the file without moving it. The importer then imports the file from
-    its current folder, and the file keeps its ID. If an ID belongs to a held file, the command releases
-    that file.
+    Before you retry a file, correct the file without moving it. The importer imports the file from its
+    current folder, and the file keeps its ID. If an ID belongs to a held file, the command releases that
+    file.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
 

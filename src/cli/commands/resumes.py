@@ -203,7 +203,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     metavar="DIR",
     help="Write one file per resume to this folder instead of writing to standard output. Each "
     "file is named after the person in the resume. If a different file already has that name, "
-    "the resume's ID is added.",
+    "the new file's name includes the resume's ID.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace existing files that have the same names.")
 @click.option(

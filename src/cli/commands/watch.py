@@ -79,7 +79,7 @@ def watch(
     """Run only the importer until you press Ctrl-C.
 
     The importer imports each file in ROOT/ACCOUNT into the account named ACCOUNT. It then moves the file to
-    the folder _done, _failed, _duplicate or _held in ROOT. If a file was not imported, contains several
+    the folder _done, _failed, _duplicate or _held in ROOT. If a file was not imported, contained several
     resumes or caused warnings, the importer also writes a report. By default, ROOT is the inbox in the home.
     """
     if until_stdin_ends:
