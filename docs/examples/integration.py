@@ -44,7 +44,7 @@ def call(url: str, body: bytes | None = None, **headers: str) -> Any:
 
 
 def wait_of(error: urllib.error.HTTPError) -> int:
-    """Return the seconds to wait: 1 if the response, perhaps from a proxy, does not say."""
+    """Return how many seconds to wait: 1 if the response has no Retry-After."""
     seconds = error.headers.get("Retry-After", "")
     return int(seconds) if seconds.isdecimal() else 1
 
