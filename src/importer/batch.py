@@ -491,6 +491,16 @@ class BatchImporter:
         for file in self._unfiled.values():
             self._note_queue(file.work.claim, file.conclusion)
 
+    @property
+    def first_unfiled(self) -> dict[str, str]:
+        """By account id, the claim of the first held file that could not be moved yet."""
+        files = sorted(self._unfiled.items(), reverse=True)
+        return {
+            file.work.claim.account_id: claim_id
+            for claim_id, file in files
+            if file.conclusion.outcome is FileOutcome.HELD
+        }
+
     def _note_queue(self, claim: Claim, conclusion: Conclusion) -> None:
         """Make later files of the account queue behind this one, if it is held."""
         if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:

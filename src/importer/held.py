@@ -166,12 +166,17 @@ class Reimports:
                 files.sort()
 
     def release(
-        self, accounts: Mapping[str, AccountInfo], *, busy: Collection[str] = ()
+        self,
+        accounts: Mapping[str, AccountInfo],
+        *,
+        busy: Collection[str],
+        unfiled: Mapping[str, str],
     ) -> dict[str, QuotaBacklog]:
         """Release held files for the places that are free, in the order of arrival.
 
         Return by account id what new files of an account queue behind (pitfalls I7). `accounts` is
-        by id; nothing is released for those in `busy`.
+        by id; nothing is released for those in `busy`. `unfiled` has, by account id, the claim of the
+        first held file that could not be moved yet: later files are not released before it.
         """
         busy = {*busy, *self._under_way.values()}
         self.has_released = False
@@ -184,7 +189,9 @@ class Reimports:
             if account_id not in busy:
                 # If the account is gone, all are released, to fail for that (pitfalls S14).
                 free_places = None if account is None else account.free_places
-                due, is_bundle = _count_due(later, free_places)
+                first_unfiled = unfiled.get(account_id, identifiers.MAX_ID)
+                earlier = [file for file in later if file.claim_id < first_unfiled]
+                due, is_bundle = _count_due(earlier, free_places)
                 self._add(later[:due])
                 if is_bundle:
                     self._bundles[account_id] = self._next[-1].claim.id

@@ -280,7 +280,8 @@ class Importer:
         unknown = self._find_unknown(held.keys())
         resumed = {file.claim.account_id for file in self._resumed}
         busy = self._pipeline.unpacking_account_ids | resumed | unknown
-        self._pipeline.set_queues(self._returns.release(by_id, busy=busy))
+        unfiled = self._pipeline.first_unfiled
+        self._pipeline.set_queues(self._returns.release(by_id, busy=busy, unfiled=unfiled))
         self._note_unknown(unknown)
         self._returns.take_requests(self.intake.claim_ids)
         self._find_owners()

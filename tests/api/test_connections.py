@@ -1,21 +1,25 @@
 """What a client meets on its connection, byte by byte; refusals are in test_refusals.py."""
 
+import asyncio
 import contextlib
 import functools
 import json
 import select
 import signal
 import socket
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from resumes.errors import StoreUnavailable
 from resumes.log_writer import LogWriter
+from resumes.store import creation
 from server.deadlines import Deadlines, Reading
 from server.openapi import ASSETS, SWAGGER_UI
 from tests.support.api.builders import RESUMES, Client, a_body, error_of
@@ -827,4 +831,25 @@ def test_who_does_not_read_its_answers_is_cut_off(a_place: Callable[..., Place])
         wait_until(lambda: "\nresumes_connections 1.0\n" in metrics_of(client))
 
         assert select.select([connection], [], [], 60)[0]  # what it had of them
+    client.close()
+
+
+@pytest.mark.slow
+def test_while_an_earlier_answer_is_made_the_next_body_has_all_its_time(
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_async = creation.create_async
+
+    async def create_late(*given: Any, **more: Any) -> Any:
+        await asyncio.sleep(2.5)
+        return await create_async(*given, **more)
+
+    monkeypatch.setattr(creation, "create_async", create_late)
+    client = a_place(client_timeout_s=0.5).client()
+    create = keyed(client, CREATE)
+    with a_connection(client.url) as connection:
+        connection.sendall(create + create[:-1])
+        time.sleep(2)
+        connection.sendall(create[-1:])
+        assert [statuses(read_answer(connection)) for _ in range(2)] == [[201], [201]]
     client.close()

@@ -10,12 +10,15 @@ import pypdf
 import pytest
 
 from cli.output import safe_text, width
+from resumes import export
 from resumes.analyzer import parse, parse_imported
 from resumes.analyzer.view import TO
 from resumes.rendering import Renderer
+from resumes.store import accounts, stored_resumes
 from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes
 from tests.support.documents import whole_view
 from tests.support.pdfs import add_cjk_font, find_cjk_fonts
+from tests.support.stores import open_home
 
 
 def test_list_is_a_table_with_the_cursor_beside_it(acme: CommandLine) -> None:
@@ -496,3 +499,13 @@ def test_an_item_is_a_headline_and_its_details_harmless_and_within_the_lines(
     assert "SKILLS" not in lines
     assert all(safe_text(line) == line for line in lines)
     assert max(map(width, lines)) <= 78
+
+
+def test_a_resume_deleted_during_an_export_leaves_out_no_other(acme: CommandLine) -> None:
+    ada, bo, cy = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"), a_resume("Cy"))
+    with open_home(acme.home) as store:
+        owner = accounts.get_account(store, "acme")
+        exported = export.iter_resumes(store, owner.id)
+        first = next(exported)
+        stored_resumes.delete_resume(store, owner.id, bo)
+        assert [resume.entry.id for resume in (first, *exported)] == [ada, cy]

@@ -120,10 +120,7 @@ def test_who_is_in_the_group_drops_files_into_folders_of_accounts_and_nowhere_el
     ("unit", "written"),
     [
         ("resumes.service", {"StateDirectory=resumes"}),
-        (
-            "resumes-watch.service",
-            {"StateDirectory=resumes", "ReadWritePaths=/srv/resumes-inbox"},
-        ),
+        ("resumes-watch.service", {"StateDirectory=resumes", "ReadWritePaths=/srv/resumes-inbox"}),
         ("resumes-backup.service", {"StateDirectory=resumes resumes-backups"}),
     ],
 )

@@ -75,13 +75,11 @@ SCENES: Final[Mapping[str, Scene]] = {
             "resumes serve",
             "KEY=$(resumes keys create ana)",
             "cp sample_data/nurse-double-column-en.json ada.json",
-        ),
+        )
     ),
     "docs/backups.md": Scene(before=ANA, home="/srv/resumes"),
     "docs/moving.md": Scene(
-        before=ANA,
-        home="/srv/resumes",
-        addresses=("postgresql://resumes@db.internal/resumes",),
+        before=ANA, home="/srv/resumes", addresses=("postgresql://resumes@db.internal/resumes",)
     ),
     "docs/pdf.md": Scene(before=ANA),
     "docs/troubleshooting.md": Scene(before=ANA),

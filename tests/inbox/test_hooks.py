@@ -260,9 +260,7 @@ def a_batch(*reports: FileReport) -> HookBatch:
     return batch
 
 
-def test_counts_accounts_and_places_are_in_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_counts_accounts_and_places_are_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESUMES_HOME", "/srv/resumes")
     batch = a_batch(
         a_report(account="bo"),

@@ -92,7 +92,6 @@ def test_a_fault_of_ours_is_an_internal_error_of_that_file_alone(
     from resumes import analyzer
 
     parse = analyzer.parse_imported
-    pass
     for name in ("1", "broken", "2"):
         inbox.drop(f"ana/{name}.json", a_document(name))
     with monkeypatch.context() as patch:

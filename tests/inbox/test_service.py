@@ -30,10 +30,7 @@ from tests.support.store.builders import Busy, end_thread
 
 def test_the_defaults_are_those_of_the_settings() -> None:
     settings, options = load_settings(), Options()
-    for name in (
-        *("settle_s", "poll", "done_keep_days", "on_import", "format"),
-        "max_file_bytes",
-    ):
+    for name in (*("settle_s", "poll", "done_keep_days", "on_import", "format"), "max_file_bytes"):
         assert getattr(options, name) == getattr(settings, name)
 
 

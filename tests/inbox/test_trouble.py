@@ -104,7 +104,6 @@ def test_after_an_unknown_outcome_the_ledger_decides(
 ) -> None:
     from resumes.store import creation
 
-    pass
     create_files = creation.create_files
 
     def unknown(store: Store, creations: Sequence[Any], **rest: Any) -> None:
@@ -510,7 +509,6 @@ def test_a_folder_that_is_closed_ends_no_importer_and_lets_it_end(
 def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(inbox: Inbox) -> None:
     from resumes.store import importers
 
-    pass
     with inbox.watched():
         wait_until(lambda: len(importers.list_importers(inbox.store)) == 1)
         inbox.root.rename(inbox.root.with_name("away"))

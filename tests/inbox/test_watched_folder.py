@@ -84,11 +84,7 @@ def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> No
 
     waiting = watched_folder.count_held(tmp_path)
 
-    assert waiting == {
-        ("_held/ana", mine): 1,
-        ("_held/ana", other): 1,
-        ("_held/other", other): 1,
-    }
+    assert waiting == {("_held/ana", mine): 1, ("_held/ana", other): 1, ("_held/other", other): 1}
     assert watched_folder.describe_unknown(waiting, {other}) == (
         "2 files in _held/ana, _held/other are waiting for accounts that this store does not have"
     )

@@ -124,9 +124,7 @@ def test_odd_characters_and_endless_words_are_drawn(renderer: Renderer, text: st
     assert not text.endswith("end") or "end" in read_with_pdftotext(pdf)
 
 
-def test_what_is_not_seen_is_no_name_and_no_title_and_a_tab_parts_words(
-    renderer: Renderer,
-) -> None:
+def test_what_is_not_seen_is_no_name_and_no_title_and_a_tab_parts_words(renderer: Renderer) -> None:
     for blank in ("\x01", "\u200b", "\u202e\u202c", "\u00ad", "\u3000"):
         page = compose(a_document(title=blank, header={"name": blank}), "0" * 24)
         said = (page["title"], page["author"], page["header"]["name"])

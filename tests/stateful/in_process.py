@@ -62,10 +62,7 @@ class InProcess:
     def ask(self, request: Request, secret: str) -> Answer:
         """The answer of the application."""
         answer = self._client.request(
-            request.method,
-            request.path,
-            content=request.body,
-            headers=request.headers_with(secret),
+            request.method, request.path, content=request.body, headers=request.headers_with(secret)
         )
         return Answer(answer.status_code, answer.headers, answer.json())
 

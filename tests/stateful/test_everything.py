@@ -128,9 +128,7 @@ def test_everything_goes_as_the_model_says(
         run_state_machine_as_test(a_service, settings=chosen)  # type: ignore[arg-type]
 
 
-def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(
-    make: Make,
-) -> None:
+def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(make: Make) -> None:
     """Chance seldom brings an account back from its file, and then a store from its backup."""
     service = Service(make)
     service.begin()
@@ -163,8 +161,7 @@ def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(
 
 
 @pytest.mark.parametrize(
-    "at",
-    [pytest.param(at, marks=() if at % 3 == 0 else pytest.mark.slow) for at in range(1, 9)],
+    "at", [pytest.param(at, marks=() if at % 3 == 0 else pytest.mark.slow) for at in range(1, 9)]
 )
 def test_an_account_may_begin_to_go_at_each_step_of_an_import(make: Make, at: int) -> None:
     """Chance seldom comes to the one step between a commit and the filing of its file."""

@@ -61,9 +61,7 @@ PLACES: Final = st.integers(0, 9)
 
 
 NO_KEY: Final = Key(
-    Account("nobody", "0" * 16, "free", is_open=False),
-    "key_000000000000",
-    f"enh_live_{'0' * 64}",
+    Account("nobody", "0" * 16, "free", is_open=False), "key_000000000000", f"enh_live_{'0' * 64}"
 )
 """What is used where there is no key to be had; it has the form of one."""
 

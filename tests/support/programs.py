@@ -117,11 +117,7 @@ def last_place_goes_to_one(home: Path, rounds: int) -> None:
     """In each round a place is freed, all ask for it, and exactly one has it."""
     key = make_account(os.environ.get("RESUMES_DATABASE", home), "ana", max_resumes=LAST_PLACE)
     together = threading.Barrier(CROWD)
-    with (
-        serving(home) as one,
-        serving(home) as two,
-        ThreadPoolExecutor(CROWD) as pool,
-    ):
+    with serving(home) as one, serving(home) as two, ThreadPoolExecutor(CROWD) as pool:
 
         def create(n: int) -> int:
             api = (one, two)[n % 2]

@@ -389,9 +389,7 @@ def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
 
 @pytest.mark.slow
 @pytest.mark.sqlite("a folder says the same to every engine")
-def test_a_folder_that_cannot_say_whose_it_is_is_refused_in_one_line(
-    stores: list[Service],
-) -> None:
+def test_a_folder_that_cannot_say_whose_it_is_is_refused_in_one_line(stores: list[Service]) -> None:
     mine, _, _ = stores
     mine.has_account()
     mark = mine.inbox / ".importer"

@@ -100,9 +100,5 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
 }
 """By name, what makes a bomb of about a size in bytes. Each is to be refused."""
 
-KEPT = {
-    "one fraction",
-    "a long key of escapes",
-    "escaped backslashes before a NUL",
-}
+KEPT = {"one fraction", "a long key of escapes", "escaped backslashes before a NUL"}
 """Those that are a single value in an unknown field, which is kept, whatever it is."""

@@ -61,12 +61,7 @@ def kill_worker(server: Server, clients: list[Client]) -> None:
     server.kill()
 
 
-def run_round(
-    history: History,
-    number: int,
-    kill: Kill,
-    chance: random.Random,
-) -> None:
+def run_round(history: History, number: int, kill: Kill, chance: random.Random) -> None:
     """A server was killed while clients wrote and read; the history goes on with what they saw."""
     scene = history.scene
     flags = () if kill is kill_all else ("--workers", "2")

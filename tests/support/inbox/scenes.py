@@ -216,11 +216,7 @@ class Scene:
             raise AssertionError(f"{self.tally()} after {limit_s} s; {self.notices}") from None
 
     def check(
-        self,
-        *,
-        files: int,
-        resumes: Mapping[str, Collection[str]],
-        left: Collection[str] = (),
+        self, *, files: int, resumes: Mapping[str, Collection[str]], left: Collection[str] = ()
     ) -> Tally:
         """Everything of `oracle.check` holds; the tally."""
         return oracle.check(self.home, files=files, resumes=resumes, left=left, root=self.root)

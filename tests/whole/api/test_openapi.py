@@ -98,10 +98,7 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
 
 def write_configuration(folder: Path, key_of: dict[str, str]) -> None:
     users = [
-        {
-            "name": name,
-            "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {key}"}],
-        }
+        {"name": name, "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {key}"}]}
         for name, key in key_of.items()
     ]
     (folder / "users.json").write_text(json.dumps({"auth": users}))
@@ -123,8 +120,6 @@ def test_the_service_does_what_its_document_says(asked: Asked) -> None:
 
 
 @pytest.mark.campaign(minutes=5)
-def test_twenty_thousand_requests_find_nothing_that_the_document_does_not_say(
-    asked: Asked,
-) -> None:
+def test_twenty_thousand_requests_find_nothing_that_the_document_does_not_say(asked: Asked) -> None:
     report = asked.run(max_examples=1_500, limit_s=3_000)
     assert cases_of(report) >= 20_000
