@@ -344,8 +344,8 @@ def test_every_response_is_true_when_any_call_fails(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
     """The test uses strace to inject EIO or ENOSPC into a process's k-th write to the store's files
-    and into its k-th sync of these files. For each k from 1 to 200, a new process opens the store,
-    creates resumes and closes the store, twice in a row. In a second variant, which runs only for
+    and into its k-th sync of these files. For each k from 1 to 200, a new process does the
+    following twice: it opens the store, creates resumes and closes the store. In a second variant, which runs only for
     every eighth k, 20 consecutive calls fail."""
     template = tmp_path / "resumes.db"
     checker.make_account(f"sqlite:///{template}")

@@ -63,7 +63,7 @@ SENTENCES: Final = {
         f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
         f"more than {rate_limits.MIN_REMAINING:,} tokens left, the number may be "
-        f"too low by up to {rate_limits.BATCH_TOKENS} per additional worker. The number is exact when the key has not been used for a {as_word(rate_limits.FREQUENT_S)} of a",
+        f"too low by up to {rate_limits.BATCH_TOKENS} per additional worker. The number is exact if the key has not been used in the last {as_word(rate_limits.FREQUENT_S)} of a",
         f"| request line | {size(request.TARGET_BYTES + 16)} |",
         f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
