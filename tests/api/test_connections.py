@@ -283,9 +283,9 @@ def test_an_answer_before_the_body_is_asked_for_is_the_last_of_its_connection(
 
 
 def test_nor_is_another_read_behind_an_unanswered_429_or_503(
-    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    fill_disk(monkeypatch)
+    fill_disk(monkeypatch, tmp_path)
     place = a_place(rate_limit=True, rate_per_minute=1)
     client = place.client()
     expecting = a_request("POST", RESUMES, JSON, HUNDRED, b"Expect: 100-continue")

@@ -100,7 +100,7 @@ def test_an_account_deleted_meanwhile_is_401(a_place: Callable[..., Place]) -> N
 def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill_disk(monkeypatch)
+    fill_disk(monkeypatch, tmp_path)
     with serve_here(tmp_path) as place:
         client = place.client()
         account_id = accounts.get_account(place.store, client.account).id

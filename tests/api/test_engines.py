@@ -20,7 +20,7 @@ pytestmark = pytest.mark.engines
 def place(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """A server of an empty store of the engine."""
     if not url.startswith("sqlite"):
-        fill_disk(monkeypatch)  # a server's disk is not looked at
+        fill_disk(monkeypatch, tmp_path)  # a server's disk is not looked at
     with serve_here(tmp_path, url, extra_section_types=frozenset({"patents"})) as place:
         yield place
 

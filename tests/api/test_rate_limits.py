@@ -392,9 +392,9 @@ def test_every_authenticated_answer_tells_how_the_key_stands(limited: Client) ->
 
 
 def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(
-    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    fill_disk(monkeypatch)
+    fill_disk(monkeypatch, tmp_path)
     place = a_place(**DAILY | {"rate_per_minute": 2})
     client = place.client()
     assert [client.page().status_code for _ in range(2)] == [200, 200]

@@ -104,7 +104,7 @@ class Scene:
 
     def on_a_full_disk(self) -> Client:
         """The client of an API that finds no room on its disk."""
-        fill_disk(self.monkeypatch)
+        fill_disk(self.monkeypatch, self.home)
         return self.client()
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
+from resumes.filesystems import free_bytes
 from resumes.settings import Settings
 from resumes.store import Store, accounts, api_keys, open_store
 from server import service
@@ -106,9 +107,12 @@ def serve_here(
         yield place
 
 
-def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on, servers in this process see that no byte is free on the disk of their store."""
-    monkeypatch.setattr("server.health.free_bytes", lambda _: 0)
+def fill_disk(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """From now on, servers in this process see no free byte on the disk of a store below the folder."""
+    monkeypatch.setattr(
+        "server.health.free_bytes",
+        lambda path: 0 if path.is_relative_to(folder) else free_bytes(path),
+    )
 
 
 @contextmanager
