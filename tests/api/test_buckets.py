@@ -60,9 +60,7 @@ def test_a_key_has_one_slot_in_every_process(a_table: Callable[..., Buckets]) ->
     assert theirs.find_slot("key_b", NOW_NS) is None
 
 
-def test_a_slot_that_is_full_again_is_given_to_another_key(
-    a_table: Callable[..., Buckets],
-) -> None:
+def test_a_slot_that_is_full_again_is_given_to_another_key(a_table: Callable[..., Buckets]) -> None:
     table = a_table(slots=2)
     use(table, "key_a", until_ns=9_000_000)
     freed = use(table, "key_b", until_ns=NOW_NS)

@@ -251,9 +251,7 @@ def test_the_tightest_window_is_told(limits: Callable[..., RateLimits], moments:
     assert ada.tell() == {"limit": 25, "remaining": 16, "reset": WALL_S + 34_560}
 
 
-def test_a_refusal_tells_the_window_that_is_waited_for(
-    limits: Callable[..., RateLimits],
-) -> None:
+def test_a_refusal_tells_the_window_that_is_waited_for(limits: Callable[..., RateLimits]) -> None:
     ada = Asking(limits(rate_per_minute=2, rate_per_hour=2))
 
     waits_s = [ada.admit() for _ in range(3)]

@@ -338,9 +338,7 @@ def test_among_more_connections_than_the_loop_sees_at_once_a_revoked_key_is_401(
 
 
 def test_a_use_that_cannot_be_written_fails_nobody_and_is_not_tried_with_each_request(
-    a_place: Callable[..., Place],
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = a_place()
     client, later = place.client(), place.client()

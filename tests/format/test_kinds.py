@@ -1,11 +1,12 @@
 """Every field of docs/format.md: what it may hold, what refuses it, what is odd, when it is shown."""
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 
-from resumes.analyzer import schema
+from resumes.analyzer import schema, shown_view
 from resumes.analyzer.schema import LAYOUTS
 from tests.support.documents import (
     HEADER,
@@ -59,13 +60,11 @@ def shown(place: str, field: str, value: Any) -> Any:
     view = view_of(holding(place, field, value))
     if place in SECTIONS:
         return view["sections"][place]["items"][0].get(field)
-    return view.get(place, {}).get(field) if place else view.get(field)
+    return (view.get(place, {}) if place else view).get(field)
 
 
 def fields_of(kind: str) -> Iterator[tuple[str, str]]:
-    found = [(place, field) for place, field, other in FIELDS if other == kind]
-    assert found, kind
-    yield from found
+    yield from [(place, field) for place, field, other in FIELDS if other == kind]
 
 
 def test_the_page_has_the_26_section_types_and_15_layouts() -> None:
@@ -242,3 +241,18 @@ def test_an_item_of_a_type_has_a_flag_for_each_of_its_fields_and_knows_no_others
     assert list(item)[-len(flags) - 1 :][0] == "record"
     warnings = warnings_of(with_section(name, dict.fromkeys(sorted(others))))
     assert {path.rpartition(".")[2] for path, _ in warnings} == others
+
+
+def test_a_document_that_has_a_month_12_counts_from_1_unless_it_has_a_month_0() -> None:
+    def warned(*months: tuple[Any, Any]) -> tuple[list[str], list[tuple[Any, Any]]]:
+        dates = ({"dateRange": {"fromMonth": first, "toMonth": last}} for first, last in months)
+        document = with_section("experiences", *dates)
+        items = shown_view(json.dumps(document))["sections"]["experiences"]["items"]
+        texts = [text.partition(" ")[2] for _, text in warnings_of(document)]
+        return texts, [tuple(item["dateRange"].values()) for item in items]
+
+    why = "is outside the range 1 to 12: months of this resume count from 1, as one of them is 12"
+    texts, months = warned((1, 12), (0.5, 13), (12, 2))
+    assert (texts, months) == ([FROM_1, f"0.5 {why}", f"13 {why}"], [(0, 11), (0.5, 13), (11, 1)])
+    why = "is outside the range 0 to 11: months of this resume count from 0, as one of them is 0"
+    assert warned((0, 12)) == ([f"12 {why}"], [(0, 12)])

@@ -377,8 +377,7 @@ def test_what_no_store_writes_is_refused_by_table_column_and_value(file: Path) -
 
 
 @pytest.mark.parametrize(
-    "where",
-    ["accounts.name", "resumes.filename", "imported_files.path", "key_directory.key_hash"],
+    "where", ["accounts.name", "resumes.filename", "imported_files.path", "key_directory.key_hash"]
 )
 def test_a_file_with_such_a_value_is_refused(store: Store, file: Path, where: str) -> None:
     name, _, column = where.partition(".")

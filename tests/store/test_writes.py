@@ -217,9 +217,7 @@ def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_other
     assert store.write(rename("alive")) == "ALIVE"
 
 
-def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
-    store: Store,
-) -> None:
+def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(store: Store) -> None:
     async def scenario() -> list[asyncio.Future[Any]]:
         loop = asyncio.get_running_loop()
         writer = LoopWriter(store.write_queue, loop)

@@ -84,9 +84,7 @@ def _check(store: Store, account: AccountInfo) -> None:
     ],
 )
 def test_s24_no_row_of_an_account_that_statistics_lack_is_found_by_walking_the_account(
-    grown: tuple[Store, AccountInfo],
-    is_indexed: bool,
-    act: Callable[[Store, AccountInfo], None],
+    grown: tuple[Store, AccountInfo], is_indexed: bool, act: Callable[[Store, AccountInfo], None]
 ) -> None:
     store, account = grown
     if is_indexed:
