@@ -96,7 +96,6 @@ def test_rows_of_a_run_take_the_place_of_theirs_and_those_without_a_test_go() ->
 
 # What is held against a store
 
-
 STORED: Final = [("1", "one"), ("2", "two"), ("3", "three")]
 
 

@@ -129,7 +129,6 @@ def test_what_the_page_says_of_caches_is_so(page: str, tmp_path: Path) -> None:
 
 # The locked packages
 
-
 LISTS: Final = {
     "runtime": ("build",),
     "dev": ("build",),

@@ -64,7 +64,9 @@ def shown(place: str, field: str, value: Any) -> Any:
 
 
 def fields_of(kind: str) -> Iterator[tuple[str, str]]:
-    yield from [(place, field) for place, field, other in FIELDS if other == kind]
+    found = [(place, field) for place, field, other in FIELDS if other == kind]
+    assert found, kind
+    yield from found
 
 
 def test_the_page_has_the_26_section_types_and_15_layouts() -> None:

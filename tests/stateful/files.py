@@ -175,7 +175,6 @@ BAD: Final[dict[str, Content]] = {
 IGNORED: Final = (".txt", ".json.part")
 """Endings of files that are nobody's business."""
 
-
 FILED: Final = re.compile(r"(?:([0-9a-f]{24})-[0-9a-f]{16}-)?(f\d+)(?:-[0-9a-f]{8,24})?\.[a-z.]+")
 """The name of a file that was put away: that of a held one begins with its claim's id."""
 

@@ -59,7 +59,6 @@ NAMES: Final = st.sampled_from(["ana", "bo"])
 PLACES: Final = st.integers(0, 9)
 """Which of several, counted round and round, so that what is drawn never depends on how many."""
 
-
 NO_KEY: Final = Key(
     Account("nobody", "0" * 16, "free", is_open=False), "key_000000000000", f"enh_live_{'0' * 64}"
 )

@@ -322,7 +322,6 @@ SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "data" / "jsonresume-schema-1.0.0.json").read_text("utf-8")
 )
 
-
 _VALIDATOR: Final = jsonschema_rs.Draft4Validator(SCHEMA, validate_formats=False)
 
 

@@ -351,7 +351,6 @@ def test_a_list_to_which_nothing_came_stays_as_long_as_it_was() -> None:
 
 # No key, page or filter keeps the next key waiting, however much there is.
 
-
 MANY: Final = 5_000
 STALL_S: Final = 0.05
 TRIES: Final = 3

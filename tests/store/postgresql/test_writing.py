@@ -411,7 +411,6 @@ def through_proxy(url: str, store: Store) -> Iterator[tuple[Store, Proxy]]:
 COMMITS: Final = re.compile(rb"moving_to.*COMMIT\0", re.DOTALL)
 """The end of a write's transaction. SQLAlchemy commits one of its own when it first connects."""
 
-
 UNANSWERED: Final = Fault(unanswered=COMMITS)
 
 

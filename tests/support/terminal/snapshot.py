@@ -150,7 +150,6 @@ def seen(app: App[int]) -> list[str]:
 
 # Cell by cell: which letter, in which style, with which contrast.
 
-
 NOTHING: Final = Style()
 
 LINES: Final = range(0x2500, 0x25A0)
