@@ -115,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two for each processor: half of a test's time is spent waiting for programs or clocks."""
+    """Two for each processor: tests spend about a quarter of their time waiting."""
     return 2 * (os.cpu_count() or 1)
 
 

@@ -7,7 +7,7 @@ import json
 import select
 import signal
 import socket
-import time
+import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -834,22 +834,23 @@ def test_who_does_not_read_its_answers_is_cut_off(a_place: Callable[..., Place])
     client.close()
 
 
-@pytest.mark.slow
 def test_while_an_earlier_answer_is_made_the_next_body_has_all_its_time(
     a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_async = creation.create_async
+    create_async, may_create = creation.create_async, threading.Event()
 
     async def create_late(*given: Any, **more: Any) -> Any:
-        await asyncio.sleep(2.5)
+        await asyncio.to_thread(may_create.wait, 60)
         return await create_async(*given, **more)
 
     monkeypatch.setattr(creation, "create_async", create_late)
     client = a_place(client_timeout_s=0.5).client()
     create = keyed(client, CREATE)
-    with a_connection(client.url) as connection:
+    with a_connection(client.url) as connection, a_connection(client.url) as other:
         connection.sendall(create + create[:-1])
-        time.sleep(2)
+        other.sendall(create[:-1])
+        assert statuses(read_all(other)) == [408]  # so as much time has passed for the first
+        may_create.set()
         connection.sendall(create[-1:])
         assert [statuses(read_answer(connection)) for _ in range(2)] == [[201], [201]]
     client.close()

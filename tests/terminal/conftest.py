@@ -24,7 +24,7 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Textual waits for an idle 20 ms twice after each key; our tests poll what they assert.
 
     What is counted down is counted faster, and looked at more often. Screens are drawn less often
-    and nothing slides: no person watches, and drawing is a third of what these tests cost.
+    and nothing slides: no person watches, and that saves a quarter of what these tests cost.
     """
     monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.004)
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", 0.05)
