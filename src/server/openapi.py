@@ -120,7 +120,7 @@ def value_schema(kind: Kind) -> Schema:
         case ColumnNumber():
             *columns, last = (f"{number} ({name})" for number, name in COLUMNS.items())
             about = (
-                f"The number of the section's column: {', '.join(columns)} or {last}. "
+                f"The column of the section: {', '.join(columns)} or {last}. "
                 "Column 2 requires the layout `multicolumn`."
             )
             return {"type": "number", "enum": list(COLUMNS), "description": about}

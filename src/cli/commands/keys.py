@@ -86,7 +86,7 @@ def keys() -> None:
     "--expires",
     type=durations.parse_expiry,
     metavar="30d|12h|2027-01-31",
-    help="Time until the key expires, or the date of its expiry, at 00:00 UTC. [default: never]",
+    help="Time until the key expires, or the date when it expires (at 00:00 UTC). [default: never]",
 )
 @pass_session
 def create(session: Session, account: str, name: str, expires: timedelta | datetime | None) -> None:
