@@ -198,7 +198,7 @@ def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     """Two servers (one of them with two workers) and two importers share a store. Four clients
     create resumes, two clients poll for new resumes, and files arrive in the folder that the
     importers share. In each of 60 steps, the test sets the clock of a random process to 1970, to
-    2040, to the correct time, or to a minute, an hour or a year before or after it."""
+    2040, to the correct time, or to a time that is off by a minute, an hour or a year."""
     home, inbox = tmp_path, tmp_path / "inbox"
     key = checker.make_account(url)
     with open_store(url) as store:

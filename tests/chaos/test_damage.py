@@ -176,9 +176,9 @@ def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
     """Each of 40 copies of a store with 300 resumes is damaged at a random position. Depending on the
-    test, one bit is flipped, one character is made invalid, two rows of a page are swapped, a page
-    is filled with zeros or garbage, or the file is truncated. The first three copies found to be
-    damaged are restored from a backup with `db restore`."""
+    test, one bit is flipped, one character is made invalid, two rows of a page are swapped, a page is
+    filled with zeros or garbage, or the file is truncated. The first three copies found to be damaged
+    are restored from a backup with `db restore`. Undetected damage must not change any document."""
     stored = checker.a_full_store(tmp_path / "resumes.db", STORED)
     before = documents(tmp_path / "resumes.db")
     programs.succeed(tmp_path, "db", "backup", str(tmp_path / "backup.db"))

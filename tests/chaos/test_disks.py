@@ -116,7 +116,7 @@ def test_a_file_system_that_becomes_read_only_loses_nothing(
     tmp_path: Path, figures: Figures
 ) -> None:
     """While four clients create resumes, strace injects EROFS into system calls that write or sync
-    the store's log, or open the lock file next to it. Then these calls succeed again."""
+    the store's log, or open the store's lock file. Then these calls succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 

@@ -88,9 +88,9 @@ def test_every_dropped_file_gets_an_outcome(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
     """While `resumes watch` runs, files of every kind arrive in its folder. Some are written
-    slowly, or under a temporary name. Others are unreadable, incomplete or duplicates, or have
-    names that are not valid text. Links, FIFOs, sockets, a 1 GiB file, decompression bombs and a
-    burst of 400 files arrive as well."""
+    slowly, or under a temporary name. Others are unreadable or incomplete, are duplicates, or
+    have names that are not valid text. Links, FIFOs, sockets, a 1 GiB file, decompression bombs
+    and a burst of 400 files arrive as well."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)
@@ -141,7 +141,7 @@ def test_files_without_events_are_found(tmp_path: Path, figures: Figures) -> Non
     names = ["first", *(f"number {number}" for number in range(UNANNOUNCED))]
     found = scene.check(files=UNANNOUNCED + 1, resumes={"ana": names})
     figures["files"] = found.files
-    figures["event_queue_of_bytes"] = queued
+    figures["bytes_in_the_event_queue"] = queued
     figures["lost"], more = checker.count_differences(names, scene.names("ana"))
     assert queued >= most * EVENT_BYTES
     assert figures["lost"] == more == 0

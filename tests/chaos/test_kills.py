@@ -90,8 +90,8 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 ) -> None:
     """While four clients create resumes, strace sends SIGKILL to one of the server's two workers.
     In one variant, the signal is delivered during a thread's k-th sync, when the commit is already
-    in the log. In the other variant, it is delivered during a thread's k-th write to a file or
-    socket, possibly the write that sends the response. The number k is random and at most 40."""
+    in the log. In the other variant, the signal is delivered during a thread's k-th write to a
+    file or socket, possibly the write that sends the response. The number k is random and at most 40."""
 
     def kill(server: Server, clients: list[Client]) -> None:
         fault = Injection(calls, "signal=KILL", seed.randint(1, 40))
@@ -173,12 +173,12 @@ STOPS: Final = 5
 
 @pytest.mark.chaos(
     29,
-    fault="a key that is in use is revoked, is rotated without a grace period, or belongs to an account that is closed",
+    fault="while clients use a key, the key is revoked or rotated without a grace period, or its account is deleted",
     promise="after the change, no process accepts the key",
 )
 def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
     """Clients use keys on several connections to each of two workers. Meanwhile, one command at a
-    time revokes a key, rotates a key without a grace period, or closes an account."""
+    time revokes a key, rotates a key without a grace period, or deletes an account."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
     before = after = accepted = 0

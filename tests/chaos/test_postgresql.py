@@ -184,8 +184,8 @@ def test_broken_connections_to_postgresql_lose_nothing(
     seed: random.Random,
 ) -> None:
     """While eight clients create resumes, a TCP proxy closes or resets each connection to
-    PostgreSQL after at most 200 KB of data. Halfway through the test, the proxy breaks new
-    connections immediately until a client gets an error. At the end of the test, the refused
+    PostgreSQL after at most 200 KB of data. Halfway through the test, the proxy breaks every
+    new connection immediately, until a client gets an error. At the end of the test, the refused
     requests are retried."""
     key = checker.make_account(url)
     with Proxy(url) as proxy:
@@ -251,8 +251,8 @@ def test_nothing_depends_on_a_session(
 
 @pytest.mark.chaos(
     18,
-    fault="one of two cells loses its PostgreSQL server",
-    promise="accounts in the unaffected cell are served as usual",
+    fault="one of two stores loses its PostgreSQL server",
+    promise="accounts in the other store are served as usual",
 )
 def test_a_cell_that_fails_does_not_affect_another(
     server: postgres.Server,
@@ -278,7 +278,7 @@ def test_a_cell_that_fails_does_not_affect_another(
 
     figures["create_requests"] = len(meanwhile)
     figures["failed"] = len(meanwhile) - statuses(meanwhile)[201]
-    figures["failures_in_the_affected_cell"] = len(failed)
+    figures["failures_in_the_affected_store"] = len(failed)
     figures["normal_p99_ms"] = p99_ms(before)
     figures["p99_during_the_fault_ms"] = p99_ms(meanwhile)
     assert statuses(meanwhile).keys() == {201}

@@ -62,8 +62,8 @@ SENTENCES: Final = {
         f"the request waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
-        f"more than {rate_limits.MIN_REMAINING:,} tokens left, the number may be "
-        f"too low by up to {rate_limits.BATCH_TOKENS} per additional worker. The number is exact if the key has not been used in the last {as_word(rate_limits.FREQUENT_S)} of a",
+        f"more than {rate_limits.MIN_REMAINING:,} tokens are left, the number may be "
+        f"too low by up to {rate_limits.BATCH_TOKENS} for each additional worker. The number is exact if the key has not been used in the last {as_word(rate_limits.FREQUENT_S)} of a",
         f"| request line | {size(request.TARGET_BYTES + 16)} |",
         f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
