@@ -76,7 +76,7 @@ def test_a_connection_may_break_at_any_byte(
     found = checker.check(scene.home / "resumes.db", told | others)
     figures["connections_broken"] = proxy.cut_count
     figures["lost"], figures["duplicated"] = found.lost, found.doubled + told_otherwise
-    figures["partial"] = partial
+    figures["partially_stored"] = partial
     figures["connections_open_at_peak"] = most - before
     figures["connections_left_open"] = max(0, left)
     figures["last_closed_after_s"] = gone_s

@@ -263,7 +263,7 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
 def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> None:
     """`resumes db backup` runs twelve times while four clients create resumes. Each backup is then
     restored. A restored store must contain all resumes that were acknowledged before the backup
-    began. If the store contains a resume, it must also contain all earlier ones."""
+    began. If the store contains a resume, it must also contain all earlier resumes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     folder = tmp_path / "backups"
     folder.mkdir()

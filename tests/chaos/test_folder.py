@@ -87,10 +87,10 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 def test_every_dropped_file_gets_an_outcome(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
-    """While `resumes watch` runs, files of every kind arrive in its folder. Some are written
-    slowly, or under a temporary name. Others are unreadable or incomplete, are duplicates, or
-    have names that are not valid text. Links, FIFOs, sockets, a 1 GiB file, decompression bombs
-    and a burst of 400 files arrive as well."""
+    """While `resumes watch` runs, files of every kind arrive in its folder. Some files are
+    written slowly, or under a temporary name. Other files are unreadable or incomplete, are
+    duplicates, or have names that are not valid text. Links, FIFOs, sockets, a 1 GiB file,
+    decompression bombs and a burst of 400 files arrive as well."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)

@@ -16,7 +16,7 @@ from tests.chaos.checker import Found
 from tests.support.api.load import Answer, Attempt
 
 NONE: Final = re.compile(
-    r"lost|duplicated|partial|inconsistent|repeated|skipped( by the polling client)?|violations"
+    r"lost|duplicated|partially stored|inconsistent|repeated|skipped( by the polling client)?|violations"
     r"|out of order|other errors|refused but stored|not imported|partially imported|over the limit"
     r"|failed|errors|wrong decisions|unanswered|still open|connections left open"
     r"|entries from other accounts"
