@@ -28,7 +28,7 @@ has several keys, separate them with commas. The keys in the `keymap` table repl
 "everywhere.quit" = "q,f10"
 ```
 
-The *keymap* column below shows the names of the default keys. The name of a letter key is the letter itself,
+The *keymap* columns below show the names of the default keys. The name of a letter key is the letter itself,
 such as `d`, or `D` for the same key with Shift. Examples of other names are `f1` to `f24`, `ctrl+e`, `alt+x`,
 `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus` and `question_mark`. You cannot use `ctrl+i`, `ctrl+m`,
 `ctrl+h` or `ctrl+[` (`ctrl+left_square_bracket`), because terminals send these keys as Tab, Enter, Backspace and
