@@ -111,7 +111,7 @@ COLUMNS = (
     show_default=True,
     help="Order of the list. `name` sorts by full name. `family-name` sorts by the last word of "
     "the name, or by the first word if the name is written in Chinese, Japanese or Korean "
-    "characters. Names are sorted in the alphabetical order of the locale.",
+    "characters. Names are sorted alphabetically according to your locale.",
 )
 @pass_session
 def list_(
