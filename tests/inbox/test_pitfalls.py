@@ -610,8 +610,9 @@ def test_s14_files_of_a_deleted_account_do_not_enter_the_next_account_of_its_nam
         inbox.drop(f"ana/{number}.json", a_document(str(number)))
     inbox.importer().round()
     assert len(inbox.filed("_held")) == 2
-    accounts.delete_account(inbox.store, "ana", with_resumes=True)
     inbox.drop("ana/claimed.json")
+    die(inbox.importer(observe=killing_at(Moment.NOTED)))
+    accounts.delete_account(inbox.store, "ana", with_resumes=True)
     successor = inbox.account("ana")
     dying = inbox.importer(observe=killing_at(Moment.READ))
     for path in (inbox.root / "_held").rglob("*.report.json"):

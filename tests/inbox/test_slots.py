@@ -97,6 +97,11 @@ def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -
     slot.note([a_claim(3)])
     slot.leave()
     assert [entry.claim for entry in taken(root).load()] == [a_claim(1), a_claim(3)]
+    note.with_name("1.files").write_bytes(b"\n".join(foreign))
+    slot = taken(root, 1)
+    assert slot.load() == []
+    slot.leave()
+    assert slots.list_numbers(root) == [0]
 
 
 def test_what_need_not_last_is_no_error_on_a_full_disk(root: Path) -> None:

@@ -56,12 +56,10 @@ def test_a_change_starts_the_time_again(inbox: Inbox, change: str) -> None:
     inbox.advance(4)
     if change == "another file":
         inbox.drop(".new/cv.json", b"[]").rename(path)
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     elif change == "another size":
         path.write_bytes(b"{ }")
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    else:
-        os.utime(path, ns=(0, 0))
+    modified_ns = 0 if change == "another time" else before.st_mtime_ns
+    os.utime(path, ns=(before.st_atime_ns, modified_ns))
     inbox.rounds(importer, 4, 1.2)
     assert inbox.files == []
     inbox.advance(1)
@@ -112,8 +110,7 @@ def test_i4_a_file_that_is_never_closed_is_imported_after_a_minute_and_twelve_se
 ) -> None:
     importer = inbox.importer(settle_s=settle_s)
     with inbox.drop("ana/cv.json", a_document("1")).open("r+b"):
-        importer.round()
-        importer.round()
+        inbox.rounds(importer, 2)
         inbox.advance(quiet_s - 0.1)
         importer.round()
         assert inbox.names() == []
@@ -126,8 +123,7 @@ def test_i4_a_file_that_is_never_closed_is_imported_after_a_minute_and_twelve_se
 def test_i4_quiet_before_a_write_does_not_count_for_a_file_that_is_still_open(inbox: Inbox) -> None:
     importer = inbox.importer(settle_s=1)
     with inbox.drop("ana/cv.json", a_document("1")).open("r+b", buffering=0) as writer:
-        importer.round()
-        inbox.advance(61)
+        inbox.rounds(importer, 1, 61)
         writer.write(a_document("First"))
         os.utime(writer.fileno(), (0, 0))
         importer.round()
@@ -143,17 +139,15 @@ def test_a_file_that_changes_while_it_is_taken_is_imported_as_it_is_in_the_end(
     path = inbox.drop("ana/cv.json", a_document("First"))
     alias = inbox.root.parent / "alias"
     os.link(path, alias)
-    done: list[bool] = []
+    left = [change]
 
     def act() -> None:
-        if done:
-            return
-        done.append(True)
-        if change == "append":
+        now = left.pop() if left else ""
+        if now == "append":
             alias.write_bytes(a_document("Second"))
-        elif change == "remove":
+        elif now == "remove":
             path.unlink()
-        else:
+        elif now == "replace":
             inbox.drop(".new/cv.json", a_document("Second")).rename(path)
 
     importer = inbox.importer(observe=during(Moment.NOTED, act))
