@@ -210,8 +210,8 @@ def test_without_its_report_or_with_an_edited_one_a_held_file_is_released_all_th
     first, second, third = sorted(full.filed("_held"))
     report_beside(first).unlink()
     for path, was, is_now in (
-        (second, "ana/1.json", "\\ud800\\u001b[2J.json"),
-        (third, '"ana"', '"../../../../elsewhere"'),
+        (second, '"ana"', '"../../../../elsewhere"'),
+        (third, "ana/2.json", "\\ud800\\u001b[2J"),
     ):
         report = report_beside(path)
         report.write_text(report.read_text().replace(was, is_now))
@@ -219,7 +219,8 @@ def test_without_its_report_or_with_an_edited_one_a_held_file_is_released_all_th
     full.importer(settle_s=0).round()
     assert full.names() == ["0", "1", "2"]
     assert all(row.name.isprintable() for row in full.rows())
-    assert {path.parent.name for path in full.filed("_done")} == {"ana", full.ana.id}
+    places = {(path.parent.name, path.suffix) for path in full.filed("_done")}
+    assert places == {("ana", ".json"), (full.ana.id, ".json")}
 
 
 def test_a_held_file_under_the_number_of_another_is_a_file_of_its_own(inbox: Inbox) -> None:
