@@ -602,8 +602,9 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(inbox: Inbox
 # S14: accounts that are gone
 
 
+@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ])
 def test_s14_files_of_a_deleted_account_do_not_enter_the_next_account_of_its_name(
-    inbox: Inbox,
+    inbox: Inbox, moment: Moment
 ) -> None:
     inbox.limit(1)
     for number in range(3):
@@ -611,13 +612,11 @@ def test_s14_files_of_a_deleted_account_do_not_enter_the_next_account_of_its_nam
     inbox.importer().round()
     assert len(inbox.filed("_held")) == 2
     inbox.drop("ana/claimed.json")
-    die(inbox.importer(observe=killing_at(Moment.NOTED)))
+    die(inbox.importer(observe=killing_at(moment)))
     accounts.delete_account(inbox.store, "ana", with_resumes=True)
     successor = inbox.account("ana")
-    dying = inbox.importer(observe=killing_at(Moment.READ))
     for path in (inbox.root / "_held").rglob("*.report.json"):
         path.unlink()
-    die(dying)
     importer = inbox.importer()
     importer.round()
     importer.round()
