@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from resumes.analyzer import schema, shown_view
+from resumes.analyzer import iter_sections, schema, shown_view
 from resumes.analyzer.schema import LAYOUTS
 from tests.support.documents import (
     HEADER,
@@ -250,6 +250,8 @@ def test_a_document_that_has_a_month_12_counts_from_1_unless_it_has_a_month_0() 
         dates = ({"dateRange": {"fromMonth": first, "toMonth": last}} for first, last in months)
         document = with_section("experiences", *dates)
         items = shown_view(json.dumps(document))["sections"]["experiences"]["items"]
+        (section,) = iter_sections(document)
+        assert list(section.items) == items
         texts = [text.partition(" ")[2] for _, text in warnings_of(document)]
         return texts, [tuple(item["dateRange"].values()) for item in items]
 

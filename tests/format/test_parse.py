@@ -264,6 +264,7 @@ def with_members(**members: object) -> bytes:
         with_members(sections={"awards": {"column": 0, "items": [5, None]}}),
         with_members(sections={"awards": {"column": 0, "items": [{"record": "awards"}, []]}}),
         STORED.replace(b"2020", b"1e999"),
+        STORED.replace(b'"sections"', b'"isImported": 1e999, "sections"'),
         STORED.replace(b"2020", b"9" * 4_000),
         b'{"a":' * 900 + b"1" + b"}" * 900,
     ],

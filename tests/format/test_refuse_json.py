@@ -129,6 +129,7 @@ def test_json_up_to_the_limits_is_kept(text: bytes, value: Any) -> None:
         b'{"header": {"website": %s}, "sections": {}}',
         b'{"header": {}, "sections": {"languages": {"column": 0, "items": [{"level": %s}]}}}',
         b'{"header": {}, "sections": {"mytime": {"column": 0, "items": [{"pieces": %s}]}}}',
+        b'{"header":{},"sections":{"customs":{"column":0,"items":[{"dateRange":{"toMonth":%s}}]}}}',
         b'{"header": {}, "sections": {"languages": {"column": 0, "items": [{"record": %s}]}}}',
         b'{"header": {}, "sections": {"languages": {"column": 0, "order": %s}}}',
         b'{"header": {}, "sections": {"languages": {"column": %s}}}',

@@ -17,11 +17,12 @@ from resumes.analyzer import (
     parse,
     plain_number,
     public_json,
+    shown_view,
     stored_warnings,
     whole_json,
 )
 from resumes.analyzer.view import date_range
-from resumes.errors import InvalidResume, StoreIncompatible
+from resumes.errors import InvalidResume, Issue, StoreIncompatible
 from tests.support.documents import (
     DOCUMENTS,
     HEADINGS,
@@ -41,6 +42,8 @@ TO = " \N{EN DASH} "
 
 
 def test_the_public_view_leaves_out_hidden_and_service_fields_but_no_unknown_ones() -> None:
+    job = {"position": "Dev", "salary": 1, "bullets": ["a", "", None]}
+    data = [{"title": "a", "x": 1}, None, {"title": ""}]
     document = {
         "extra": 1,
         "isImported": 2,
@@ -53,23 +56,17 @@ def test_the_public_view_leaves_out_hidden_and_service_fields_but_no_unknown_one
                 "name": "",
                 "items": [
                     {
-                        "position": "Dev",
                         "link": "",
-                        "salary": 1,
+                        **job,
                         "record": "?",
                         "showLink": True,
                         "location": None,
-                        "bullets": ["a", "", None],
                         "dateRange": {"fromYear": 2020, "toYear": None, "day": 3},
                     },
                     {"workplace": "", "dateRange": {"toYear": None}, "bullets": [""]},
                 ],
             },
-            "mytime": {
-                "column": 0,
-                "order": 2,
-                "items": [{"data": [{"title": "a", "x": 1}, None, {"title": ""}]}],
-            },
+            "mytime": {"column": 0, "order": 2, "items": [{"data": data}]},
             "hobbies": {"column": 0, "items": [{"record": 1}, 5], "unknown": 1},
             "skills": {"column": 0, "layoutMode": "tags", "showBulletMarker": False},
         },
@@ -82,21 +79,9 @@ def test_the_public_view_leaves_out_hidden_and_service_fields_but_no_unknown_one
             "experiences": {
                 "unknown": 1,
                 "column": 1,
-                "items": [
-                    {
-                        "position": "Dev",
-                        "salary": 1,
-                        "bullets": ["a", "", None],
-                        "dateRange": {"fromYear": 2020, "day": 3},
-                    },
-                    {},
-                ],
+                "items": [{**job, "dateRange": {"fromYear": 2020, "day": 3}}, {}],
             },
-            "mytime": {
-                "column": 0,
-                "order": 2,
-                "items": [{"data": [{"title": "a", "x": 1}, None, {"title": ""}]}],
-            },
+            "mytime": {"column": 0, "order": 2, "items": [{"data": data}]},
             "hobbies": {"column": 0, "unknown": 1, "items": [{"record": 1}, 5]},
             "skills": {"column": 0, "layoutMode": "tags", "showBulletMarker": False, "items": []},
         },
@@ -106,6 +91,10 @@ def test_the_public_view_leaves_out_hidden_and_service_fields_but_no_unknown_one
     }
     assert json.dumps(view_of(document, HOBBIES)) == json.dumps(expected)
     assert public_view(parsed(document, HOBBIES).document.decode(), HOBBIES) == expected
+    seen = shown_view(parsed(document, HOBBIES).document, HOBBIES)["sections"]
+    assert seen["mytime"]["items"] == [{"data": [{"title": "a"}, None, {"title": ""}]}]
+    assert seen["hobbies"] == {"column": 0, "items": [{"record": 1}, 5]}
+    assert view_of(with_section("mytime", {"data": data})) == with_section("mytime", {"data": data})
     del expected["sections"]["hobbies"]  # type: ignore[attr-defined]
     assert public_view(parsed(document, HOBBIES).document) == expected
 
@@ -129,6 +118,11 @@ def test_a_stored_document_that_has_lost_its_form_is_called_damaged(document: st
         StoreIncompatible, match=r"^A stored resume is damaged\. `resumes db check`"
     ):
         public_view(document)
+
+
+def test_a_stored_document_with_sections_that_are_damaged_is_shown_whole() -> None:
+    document = a_document(sections={"skills": {"column": 0, "items": 5}, "awards": 7})
+    assert whole_view(json.dumps(document)) == {**document, "isImported": True}
 
 
 def test_sections_come_in_ascending_order_then_those_without_as_sent() -> None:
@@ -242,14 +236,10 @@ def test_fields_that_the_first_release_did_not_know_are_shown_of_what_it_stored(
     item = {"workplace": "Mill", "location": "York", "description": 5, "bullets": ["Ground corn"]}
     bad = {"workplace": "Mine", "bullets": "one", "link": {"a": 1.50}, "companyLogo": None}
     document = with_section("additionalExperiences", item, bad)
-    document["sections"]["customs3"] = {
-        "column": 0,
-        "items": [{"dateRange": {"fromYear": 2020, "fromMonth": 12}}],
-    }
-    document["sections"]["customs2"] = {
-        "column": 0,
-        "items": [{"dateRange": "2020", "icon": ["x"]}],
-    }
+    dates = {"fromYear": 2020, "fromMonth": 12, "day": 3}
+    customs3 = {"column": 0, "items": [{"dateRange": dates | {"toYear": None}}]}
+    customs2 = {"column": 0, "items": [{"dateRange": "2020", "icon": ["x"]}]}
+    document["sections"] |= {"customs3": customs3, "customs2": customs2}
     text = json.dumps(document).replace("1.5", "1.50").encode()
 
     mill, mine, dated = (item for section in iter_sections(document) for item in section.items)
@@ -261,13 +251,19 @@ def test_fields_that_the_first_release_did_not_know_are_shown_of_what_it_stored(
         jobs, _, customs = view["sections"].values()
         assert jobs["items"][0].items() >= item.items()
         assert {"dateRange": "2020", "icon": ["x"]}.items() <= customs["items"][0].items()
+    assert public_view(text)["sections"]["customs3"]["items"] == [{"dateRange": dates}]
     assert b'"link":{"a": 1.50}' in public_json(text)
     assert whole_view(text)["sections"]["additionalExperiences"]["items"][1]["showBullets"] is False
     assert [warning.path.rpartition("items")[2] for warning in stored_warnings(text)] == [
-        "[0].description", "[1].bullets", "[1].link", "[0].dateRange.fromMonth", "[0].dateRange", "[0].icon",
+        "[0].description", "[1].bullets", "[1].link", "[0].dateRange.fromMonth", "[0].dateRange.day",
+        "[0].dateRange", "[0].icon",
     ]  # fmt: skip
     with pytest.raises(InvalidResume, match=r"items\[0\]\.description must be a string"):
         parse(public_json(text))
+    many = with_section("customs2", {"dateRange": dates | dict.fromkeys(map(str, range(10_050)))})
+    unknown = "dateRange is not a known field: stored, but not displayed"
+    warning = Issue("sections.customs2.items[0].dateRange", unknown)
+    assert stored_warnings(json.dumps(many)) == (warning,)
 
 
 @pytest.mark.parametrize(
