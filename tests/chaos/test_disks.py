@@ -44,9 +44,7 @@ __all__ = ["bounded"]  # a fixture
 
 
 @pytest.mark.parametrize(
-    "leave_bytes",
-    [0, full_disks.BELOW_FLOOR_BYTES],
-    ids=["to the last byte", "to the floor"],
+    "leave_bytes", [0, full_disks.BELOW_FLOOR_BYTES], ids=["to the last byte", "to the floor"]
 )
 @pytest.mark.chaos(
     4,

@@ -179,11 +179,7 @@ class Clients:
     promise="no entry appears twice or out of order, and no entry that exists during a whole pass through the list is skipped",
 )
 def test_pages_are_complete_while_resumes_are_created_and_deleted(
-    url: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    figures: Figures,
-    seed: random.Random,
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures, seed: random.Random
 ) -> None:
     """On a server with two workers, four clients create resumes, two delete random resumes, three
     read all pages, and one polls for new resumes."""

@@ -160,10 +160,7 @@ def test_a_thousand_silent_clients_are_disconnected(tmp_path: Path, figures: Fig
     connected."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
-    with (
-        serve(tmp_path, max_connections=SILENT + 100) as served,
-        contextlib.ExitStack() as stack,
-    ):
+    with serve(tmp_path, max_connections=SILENT + 100) as served, contextlib.ExitStack() as stack:
         other = load.lister(served.url, served.key)
         with load.running([other]):
             wait_until(lambda: len(other.attempts) >= LISTS, within_s=30)

@@ -136,10 +136,7 @@ def test_nothing_grows_while_the_service_works(tmp_path: Path, figures: Figures)
     folder."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     (scene.home / "inbox" / "ada").mkdir(parents=True)
-    with (
-        scene.served() as server,
-        programs.running(scene.home, "watch") as importer,
-    ):
+    with scene.served() as server, programs.running(scene.home, "watch") as importer:
         users, looks = Users(scene, server.url), list[Look]()
         with users.at_work():
             ends_at_s = time.monotonic() + SOAK_S

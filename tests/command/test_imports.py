@@ -64,10 +64,7 @@ def test_files_are_listed_newest_first(filled: CommandLine) -> None:
 
 @pytest.mark.parametrize(
     ("flags", "order", "position"),
-    [
-        ([], ["4", "3", "2", "1"], "{}"),
-        (["--failed-first"], ["2", "1", "3", "4"], "failed:{}"),
-    ],
+    [([], ["4", "3", "2", "1"], "{}"), (["--failed-first"], ["2", "1", "3", "4"], "failed:{}")],
 )
 def test_the_list_goes_on_with_the_last_id(
     filled: CommandLine, flags: list[str], order: list[str], position: str

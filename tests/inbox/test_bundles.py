@@ -122,8 +122,7 @@ def test_i20_a_report_has_a_size_whatever_there_is_to_say(inbox: Inbox) -> None:
     names = [f"{number}{bell * 60}.json" for number in range(1_050)]
     inbox.drop("ana/2.zip", zipped(dict.fromkeys(names, b"0")))
     inbox.drop("ana/3.json", a_document("single", **fields))
-    importer = inbox.importer(settle_s=0)
-    rounds_until(importer, lambda: not inbox.names_below("ana"))
+    rounds_until(inbox.importer(settle_s=0), lambda: not inbox.names_below("ana"))
     sizes = [path.stat().st_size for path in inbox.root.rglob("*.report.json")]
     assert len(sizes) == 3
     assert max(sizes) < 3_000_000
@@ -174,8 +173,7 @@ def test_each_format_gives_the_same_resumes_and_again_they_are_duplicates(inbox:
         inbox.account(f"first-{number}")
         for folder in (f"first-{number}", "ana"):
             inbox.drop(f"{folder}/{name}", content)
-    importer = inbox.importer(settle_s=0)
-    rounds_until(importer, lambda: len(inbox.files) == 2 * len(files))
+    rounds_until(inbox.importer(settle_s=0), lambda: len(inbox.files) == 2 * len(files))
     for number in range(len(files)):
         assert inbox.names(f"first-{number}") == names
     assert inbox.names() == names

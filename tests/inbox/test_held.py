@@ -35,10 +35,8 @@ from tests.support.store.builders import an_importer as a_row
 def full(inbox: Inbox) -> Inbox:
     """An inbox whose account holds three files and has no place."""
     inbox.limit(0)
-    importer = inbox.importer(settle_s=0)
     inbox.drop_aged(*"012")
-    importer.round()
-    importer.close()
+    inbox.importer(settle_s=0).round()
     assert len(inbox.filed("_held")) == 3
     return inbox
 
@@ -142,10 +140,8 @@ def test_a_file_of_several_that_changes_while_it_is_held_again_is_a_new_one(inbo
     (held,) = inbox.filed("_held")
     inbox.limit(2, "bo")
 
-    def rewrite() -> None:
-        held.write_bytes(lines(*"abc"))
-
-    inbox.importer(settle_s=0, observe=during(Moment.COMMITTED, rewrite)).round()
+    rewrite = during(Moment.COMMITTED, lambda: held.write_bytes(lines(*"abc")))
+    inbox.importer(settle_s=0, observe=rewrite).round()
     assert inbox.names("bo") == ["1", "2"]
     inbox.limit(None, "bo")
     inbox.importer(settle_s=0).round()
@@ -259,8 +255,7 @@ def test_i12_files_that_return_make_no_other_account_wait_and_are_not_overtaken(
     for name in ("bo/fresh.json", "ana/fresh.json"):
         full.drop(name)
     full.files.clear()
-    importer = full.importer(settle_s=0, batch_files=1)
-    rounds_until(importer, lambda: len(full.files) == 5)
+    rounds_until(full.importer(settle_s=0, batch_files=1), lambda: len(full.files) == 5)
     names = [file.name for file in full.files]
     assert names.index("bo/fresh.json") == 1
     assert [name for name in names if name.startswith("ana")] == [
@@ -273,8 +268,7 @@ def test_i12_files_that_return_make_no_other_account_wait_and_are_not_overtaken(
 def test_a_held_file_that_somebody_has_open_is_released(full: Inbox) -> None:
     full.limit(1)
     with sorted(full.filed("_held"))[0].open("ab"):
-        importer = full.importer()
-        full.rounds(importer, 2)
+        full.rounds(full.importer(), 2)
     assert full.names() == ["0"]
 
 
@@ -285,16 +279,17 @@ def test_a_held_file_that_somebody_has_open_is_released(full: Inbox) -> None:
 def failed(inbox: Inbox) -> Path:
     """A file of ana's that failed."""
     inbox.drop("ana/cv.json", b"{}")
-    importer = inbox.importer(settle_s=0)
-    importer.round()
-    importer.close()
+    inbox.importer(settle_s=0).round()
     (path,) = inbox.filed("_failed")
     return path
 
 
 def test_a_failed_file_is_tried_again_when_somebody_asks(inbox: Inbox, failed: Path) -> None:
-    (row,) = inbox.ask(RequestKind.RETRY)
+    inbox.ask(RequestKind.RETRY)
     importer = inbox.importer(settle_s=0)
+    importer.round()
+    assert [Path(file.filed_as) for file in inbox.files] == [failed, failed]
+    (row,) = inbox.ask(RequestKind.RETRY)
     inbox.drop("ana/other.json", b"{}")
     failed.write_bytes(a_document("corrected"))
     importer.round()
@@ -474,9 +469,10 @@ def rest(root: Path) -> None:
 
 
 def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(inbox: Inbox) -> None:
-    for name in ("deleted", "fixed", "kept"):
-        inbox.drop(f"ana/{name}.json", b"{")
-    importer = inbox.importer(settle_s=0)
+    for name in ("deleted", "fixed", "kept", "taken"):
+        path = inbox.drop(f"ana/{name}.json", b"{")
+    take = during(Moment.COMMITTED, lambda: path.unlink(missing_ok=True))  # before it is moved
+    importer = inbox.importer(settle_s=0, observe=take)
     importer.round()
     deleted, fixed, kept = inbox.filed("_failed")
     deleted.unlink()
@@ -486,7 +482,7 @@ def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(in
     importer.round()
     inbox.clock.advance(11)
     importer.round()
-    assert len(inbox.rows(outcome=FileOutcome.FAILED)) == 3
+    assert len(inbox.rows(outcome=FileOutcome.FAILED)) == 4
 
     rest(inbox.root)
     importer.round()
@@ -495,7 +491,7 @@ def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(in
     assert failed.name == "ana/kept.json"
     assert inbox.names() == ["Ada"]
     assert inbox.notices == [
-        "Dismissed 2 failed files that someone deleted or moved out of _failed"
+        "Dismissed 3 failed files that someone deleted or moved out of _failed"
     ]
 
 
@@ -661,10 +657,10 @@ def test_a_file_of_several_whose_disk_goes_away_while_it_is_tried_again_is_known
     away = (inbox.root / end).rename(tmp_path / "away")
     inbox.importer(settle_s=0).round()
     assert names_listed(inbox) == {"ana/many.ndjson"}
+    assert "Its import was cut off" in str(inbox.rows()[0].message)
     away.rename(inbox.root / end)
     inbox.ask(RequestKind.RETRY)
-    importer = inbox.importer(settle_s=0)
-    inbox.rounds(importer, 2)
+    inbox.rounds(inbox.importer(settle_s=0), 2)
     assert inbox.outcomes() == {"ana/many.ndjson": "done"}
     assert sorted(inbox.names()) == ["1", "2", "3"]
     assert names_listed(inbox) == set()
@@ -684,8 +680,7 @@ def test_a_held_file_that_is_released_does_not_overtake_earlier_ones(full: Inbox
     last = [row for row in full.rows() if row.name == "ana/2.json"]
     import_requests.request_files(full.store, last, RequestKind.RELEASE)
     make_room = during(Moment.READ, lambda: full.limit(1))
-    importer = full.importer(settle_s=0, observe=make_room)
-    rounds_until(importer, lambda: full.counts("done") == [1])
+    rounds_until(full.importer(settle_s=0, observe=make_room), lambda: full.counts("done") == [1])
     assert full.names() == ["0"]
 
 
@@ -720,8 +715,7 @@ def test_what_is_not_in_this_folder_is_left_to_the_importer_of_the_other(full: I
     rows = full.ask(RequestKind.RELEASE)
     other = full.root.with_name("other")
     other.mkdir()
-    importer = full.importer(at=other)
-    full.rounds(importer, 2)
+    full.rounds(full.importer(at=other), 2)
     assert len(import_requests.list_requests(full.store)) == len(rows)
     assert full.rows() == rows
 

@@ -216,8 +216,7 @@ def test_i19_recycle_bins_and_snapshots_are_left_alone_and_told_once(
     inbox.drop(f"ana/{name}/c.json")
     inbox.drop(f"ana/{name}/notes.txt")
     inbox.drop(f"ana/{name}.json")  # a file of this name is a file
-    importer = inbox.importer(settle_s=0)
-    inbox.rounds(importer, 3)
+    inbox.rounds(inbox.importer(settle_s=0), 3)
     assert inbox.outcomes() == ({} if name[0] == "." else {f"ana/{name}.json": "done"})
     found = {f"2 files in ana/{name}", f"1 file in ana/deep/{name}"}
     why = " will not be imported: recycle bins, snapshots and other system folders"
@@ -298,8 +297,7 @@ def test_what_took_the_place_of_a_file_or_its_folder_after_the_look_is_not_follo
             else:
                 path.symlink_to(tmp_path / "elsewhere" / what)
 
-    importer = inbox.importer(settle_s=0, observe=during(Moment.NOTED, replace))
-    inbox.rounds(importer, 15, 5)
+    inbox.rounds(inbox.importer(settle_s=0, observe=during(Moment.NOTED, replace)), 15, 5)
     assert inbox.names() == []
     assert theirs.read_bytes() == a_document("outside")
     assert inbox.names_below("_done") == []
@@ -372,8 +370,7 @@ def test_an_account_that_goes_leaves_its_files_to_the_next_of_its_name(inbox: In
 
 def test_the_oldest_file_comes_first(inbox: Inbox) -> None:
     inbox.drop_aged(*"30214")
-    importer = inbox.importer(batch_files=2)
-    rounds_until(importer, lambda: len(inbox.names()) == 5)
+    rounds_until(inbox.importer(batch_files=2), lambda: len(inbox.names()) == 5)
     assert inbox.names() == list("30214")
 
 

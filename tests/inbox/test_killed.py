@@ -14,7 +14,7 @@ from importer import outcomes
 from importer.failpoints import Observer, Step
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
-from resumes.store import accounts, open_store, stored_resumes
+from resumes.store import accounts, import_history, open_store, stored_resumes
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.store.transfer import backups
@@ -114,10 +114,6 @@ def test_i10_only_deaths_by_reading_a_file_count(
     def judge(body: bytes, accepted: Format) -> None:
         raise Killed
 
-    def die_recovered(step: Step) -> None:
-        if step is Step.RECOVERED:
-            raise Killed
-
     importer = partial(inbox.importer, account="ana", settle_s=0)
     inbox.drop(name, a_document("Ada"))
     with monkeypatch.context() as patch:
@@ -126,7 +122,7 @@ def test_i10_only_deaths_by_reading_a_file_count(
         for _ in range(1 if "ndjson" in name else 2):
             die(importer())
     for _ in range(3):
-        die(importer(observe=die_recovered))
+        die(importer(observe=killing_at(Step.RECOVERED)))
     importer().round()
     assert inbox.names() == ["Ada"]
     inbox.drop(name, a_document("Bo"))
@@ -138,6 +134,8 @@ def test_i10_only_deaths_by_reading_a_file_count(
                 dying.round()
             dying.close()
     assert inbox.report("_failed")["reason"] == "crashed"
+    (row,) = inbox.rows(outcome=FileOutcome.FAILED)
+    assert import_history.find_source(inbox.store, row) == a_document("Bo")
 
 
 def test_i10_orderly_ends_while_a_file_is_unpacked_do_not_count(inbox: Inbox) -> None:
@@ -167,8 +165,7 @@ def test_i17_a_file_of_several_of_a_dead_importer_goes_on_when_it_can_be_read_ag
             importer.round()
             importer.turn()
             inbox.advance(5)
-    told_of = [notice for notice in inbox.notices if "Cannot pick up ana/1.ndjson" in notice]
-    assert len(told_of) == 1
+    assert sum("Cannot pick up ana/1.ndjson" in notice for notice in inbox.notices) == 1
     assert importer.summary().stuck > 0
     path.parent.chmod(0o755)
     importer.round()
@@ -334,14 +331,14 @@ def test_i6_a_file_cut_off_anywhere_comes_to_the_same_end(
     else:
         die(dying)
     inbox.importer(settle_s=0).close()  # which has not looked yet
-    importer = inbox.importer(settle_s=0)
-    importer.round()
-    importer.close()
+    inbox.importer(settle_s=0).round()
     assert inbox.counts("done", "failed", "duplicate") == [end == "done", end == "failed", 0]
     reports = [name for name in inbox.names_below() if name.endswith(".report.json")]
     assert len(reports) == (content != a_document("Ada"))
     assert inbox.names() == (["Ada"] if end == "done" else [])
-    assert [row.name for row in inbox.rows()] == ["ana/deep/bad\\xff\\x0a.json"]
+    (row,), (path,) = inbox.rows(), inbox.filed(f"_{end}")
+    assert row.name == "ana/deep/bad\\xff\\x0a.json"
+    assert path.name == f"bad_xff_x0a-{row.claim_id[16:]}.json"
     assert inbox.is_tidy()
 
 
@@ -422,9 +419,8 @@ def test_what_went_back_and_somebody_takes_away_is_forgotten(inbox: Inbox) -> No
     assert importer.awaited == ["ana/cv.json"]
     path.unlink()
     notices = len(inbox.notices)
-    for _ in range(2):
-        inbox.advance(5)
-        importer.round()
+    inbox.advance(5)
+    inbox.rounds(importer, 2, 5)
     assert importer.awaited == []
     assert inbox.notices[notices:] == []
     assert inbox.is_tidy()

@@ -22,10 +22,10 @@ from tests.support.inbox.builders import (
     Inbox,
     Killed,
     Moment,
+    bound_by_permissions,
     die,
     drop,
     during,
-    is_tidy,
     killing_at,
     names_below,
     report_beside,
@@ -39,9 +39,7 @@ def put_away(inbox: Inbox, content: bytes, name: str = "cv.json") -> Path:
     """The file after it came to its end."""
     before = set(inbox.root.glob("_*/**/*"))
     inbox.drop(f"ana/{name}", content)
-    importer = inbox.importer(settle_s=0)
-    importer.round()
-    importer.close()
+    inbox.importer(settle_s=0).round()
     (path,) = [
         path
         for path in set(inbox.root.glob("_*/**/*")) - before
@@ -50,32 +48,24 @@ def put_away(inbox: Inbox, content: bytes, name: str = "cv.json") -> Path:
     return path
 
 
-ALL_RESULTS = {
-    "done": a_document("Ada"),
-    "failed": b"nonsense",
-    "duplicate": a_document("twice"),
-    "held": a_document("Bo"),
-}
-
-
 @pytest.mark.parametrize(
-    ("end", "folder"),
+    ("end", "folder", "content"),
     [
-        ("done", "_done/2027-01-15/ana"),
-        ("failed", "_failed/invalid_json"),
-        ("duplicate", "_duplicate"),
-        ("held", "_held/ana"),
+        ("done", "_done/2027-01-15/ana", a_document("Ada")),
+        ("failed", "_failed/invalid_json", b"nonsense"),
+        ("duplicate", "_duplicate", a_document("twice")),
+        ("held", "_held/ana", a_document("Bo")),
     ],
 )
-def test_each_outcome_has_its_folder(inbox: Inbox, end: str, folder: str) -> None:
+def test_each_outcome_has_its_folder(inbox: Inbox, end: str, folder: str, content: bytes) -> None:
     put_away(inbox, a_document("twice"), "before.json")
     if end == "held":
         inbox.limit(1)
-    path = put_away(inbox, ALL_RESULTS[end])
+    path = put_away(inbox, content)
     (row,) = [row for row in inbox.rows() if row.name == "ana/cv.json"]
     number = f"{row.claim_id}-{inbox.ana.id}-cv" if end == "held" else f"cv-{row.claim_id[16:]}"
     assert path == inbox.root / folder / f"{number}.json"
-    assert path.read_bytes() == ALL_RESULTS[end]
+    assert path.read_bytes() == content
     assert report_beside(path).exists() == (end != "done")
     assert inbox.is_tidy()
 
@@ -138,7 +128,7 @@ def test_all_issues_and_warnings_are_listed_with_the_resume(inbox: Inbox) -> Non
     warned = inbox.report("_done")
     assert warned["message"] == "Imported, with 2 warnings"
     assert warned["hint"].startswith("Each resume in the file is stored")
-    assert (warned["path"], warned["byteOffset"]) == (None, None)
+    assert [warned[field] for field in ("reason", "path", "byteOffset")] == [None] * 3
     assert sorted(one["path"] for one in warned["warnings"]) == ["motto", "nickname"]
     (entry,) = stored_resumes.list_page(inbox.store, inbox.ana.id).entries
     assert (warned["resumeId"], warned["duplicateOf"]) == (entry.id, None)
@@ -192,26 +182,37 @@ def test_a_file_that_lies_under_the_name_of_a_report_stays(inbox: Inbox) -> None
     assert json.loads(report_beside(path).read_bytes())["claimId"] == row.claim_id
 
 
-def test_a_file_whose_every_name_is_taken_stays_until_one_is_free(inbox: Inbox) -> None:
-    folder = inbox.root / "_failed/invalid_json"
+@pytest.mark.parametrize(
+    ("content", "outcome", "was"),
+    [
+        (b"nonsense", "_failed/invalid_json", "rejected"),
+        (a_document(), "_done/2027-01-15/ana", "imported"),
+    ],
+)
+def test_a_file_whose_every_name_is_taken_stays_until_one_is_free(
+    inbox: Inbox, content: bytes, outcome: str, was: str
+) -> None:
+    folder = inbox.root / outcome
 
     def take_names() -> None:
         for row in inbox.rows():
             for end in (row.claim_id[16:], row.claim_id):
                 drop(folder, f"cv-{end}.json", b"mine")
 
-    inbox.drop("ana/cv.json", b"nonsense")
+    inbox.drop("ana/cv.json", content)
     importer = inbox.importer(settle_s=0, observe=during(Moment.COMMITTED, take_names))
     importer.round()
     (row,) = inbox.rows()
     assert inbox.notices == [
         f"Cannot move ana/cv.json: Every name for {row.claim_id} is taken in {folder}. It was "
-        "rejected and stays where it is; the move will be retried, and no new files will be imported "
+        f"{was} and stays where it is; the move will be retried, and no new files will be imported "
         "until then"
     ]
-    (folder / f"cv-{row.claim_id}.json").unlink()
+    free = folder / f"cv-{row.claim_id}.json"
+    free.unlink()
     importer.round()
-    assert sorted(path.read_bytes() for path in inbox.filed("_failed")) == [b"mine", b"nonsense"]
+    assert free.read_bytes() == content
+    assert (folder / f"cv-{row.claim_id[16:]}.json").read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("end", ["done", "failed"])
@@ -220,10 +221,24 @@ def test_a_folder_of_outcomes_that_somebody_removed_is_made_again(inbox: Inbox, 
     for number in range(2):
         content = a_document(str(number)) if end == "done" else b"nonsense"
         inbox.drop(f"ana/{number}.json", content)
-        importer.round()
-        importer.round()
+        inbox.rounds(importer, 2)
         assert inbox.counts(end) == [1]
         shutil.rmtree(inbox.root / f"_{end}")
+
+
+def test_a_folder_of_outcomes_that_is_removed_before_the_move_is_told_and_made_again(
+    inbox: Inbox,
+) -> None:
+    inbox.drop("ana/cv.json", b"nonsense")
+    remove = during(Moment.REPORTED, lambda: shutil.rmtree(inbox.root / "_failed"))
+    inbox.importer(settle_s=0, observe=remove).round()
+    assert inbox.notices == [
+        "Cannot move ana/cv.json: No such file or directory. It was rejected and stays where it is; "
+        "the move will be retried, and no new files will be imported until then"
+    ]
+    inbox.importer(settle_s=0).round()
+    (path,) = inbox.filed("_failed")
+    assert report_beside(path).exists()
 
 
 @pytest.fixture
@@ -264,10 +279,9 @@ def test_outcomes_may_lie_on_another_disk_and_are_synced_there_before_the_source
         before.update(synced)
 
     monkeypatch.setattr(os, "fsync", sync)
-    importer = inbox.importer(settle_s=0, observe=during(Moment.COPIED, note))
-    importer.round()
-    importer.close()
-    copy = check_far(inbox.root, other_disk, content)
+    inbox.importer(settle_s=0, observe=during(Moment.COPIED, note)).round()
+    copy = check_far(inbox, other_disk, content)
+    assert [Path(one.filed_as).resolve() for one in inbox.files] == [copy]
     assert copy.stat().st_mtime_ns == 5_000_000_000
     assert {copy.stat().st_ino, copy.parent.stat().st_ino} <= before
 
@@ -286,20 +300,18 @@ def test_a_file_is_copied_to_another_disk_once_however_often_that_is_cut_off(
         folders = [path for path in other_disk.rglob("*") if path.is_dir()]
         deepest = max(folders, key=lambda path: len(path.parts))
         (deepest / f"{aside.stem}.part").write_bytes(content[:3])
-    importer = inbox.importer(settle_s=0)
-    importer.round()
-    importer.close()
-    check_far(inbox.root, other_disk, content)
+    inbox.importer(settle_s=0).round()
+    check_far(inbox, other_disk, content)
 
 
-def check_far(root: Path, folder: Path, content: bytes) -> Path:
+def check_far(inbox: Inbox, folder: Path, content: bytes) -> Path:
     """The content lies on the other disk once, and nothing else of the importer's anywhere."""
     (path,) = [path for path in folder.rglob("cv-*.json") if ".report" not in path.name]
     assert path.read_bytes() == content
     assert report_beside(path).exists() == (content == b"nonsense")
     assert [path for path in folder.rglob(".*") if not path.is_dir()] == []
-    assert names_below(root / "ana") == []
-    assert is_tidy(root)
+    assert inbox.names_below("ana") == []
+    assert inbox.is_tidy()
     return path
 
 
@@ -324,8 +336,7 @@ def test_what_is_written_to_a_file_or_its_place_before_it_is_copied_is_a_file_of
                 path.unlink(missing_ok=True)
             path.write_bytes(content)
 
-    importer = inbox.importer(settle_s=0, observe=during(moment, write))
-    inbox.rounds(importer, 3)
+    inbox.rounds(inbox.importer(settle_s=0, observe=during(moment, write)), 3)
     assert inbox.names() == ["First", "Second"]
     assert inbox.counts("done") == [files]
 
@@ -345,8 +356,7 @@ def test_of_files_that_are_copied_away_each_is_known_after_a_kill_and_so_is_a_ne
     die(inbox.importer(settle_s=0, observe=during(moment, die_at_the_second)))
     for name in ("a", "b"):
         inbox.drop(f"ana/{name}.json", a_document(f"new {name}"))
-    importer = inbox.importer(settle_s=0)
-    inbox.rounds(importer, 3)
+    inbox.rounds(inbox.importer(settle_s=0), 3)
     assert sorted(inbox.names()) == ["a", "b", "new a", "new b"]
     assert inbox.counts("done", "duplicate") == [4, 0]
     assert inbox.names_below("ana") == []
@@ -374,9 +384,9 @@ def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
         faults.setattr(os, "fsync", full)
         importer.round()
         assert not importer.is_stuck  # others may be smaller
-    for _ in range(4):
-        inbox.advance(60)
-        importer.round()
+        assert "there is not enough room to copy it to another disk" in inbox.notices[-1]
+    inbox.advance(60)
+    inbox.rounds(importer, 4, 60)
     assert sorted(inbox.names()) == ["first", "held", "third"]
     assert inbox.counts("done", "held", "duplicate") == [3, 0, 0]
     assert inbox.is_tidy()
@@ -401,8 +411,7 @@ def test_what_is_written_while_it_is_copied_is_a_new_version(
                 writer.flush()
 
         monkeypatch.setattr(filing, "_copy_as_read", copy)
-        importer = inbox.importer(settle_s=0)
-        inbox.rounds(importer, 4)
+        inbox.rounds(inbox.importer(settle_s=0), 4)
     assert inbox.names() == ["First", "Second"]
     assert inbox.counts("done") == [1]
 
@@ -439,7 +448,8 @@ def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
     inbox.drop("ana/other.json")
     importer.round()
     assert inbox.outcomes() == {f"ana/{name}": "failed", "ana/other.json": "done"}
-    assert len(inbox.files) == 2
+    kept, _ = inbox.files
+    assert (kept.filed_as, kept.is_kept) == (str(path), True)
     assert inbox.notices == [
         f"ana/{name} was rejected and stays where it is: it is too large to be moved to another disk. "
         "Delete it"
@@ -451,16 +461,15 @@ def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
     assert [row.reason for row in inbox.rows()] == [None, "too_large"]
     assert inbox.names_below("ana") == [name]
     path.unlink()
-    for _ in range(2):
-        inbox.advance(60)
-        importer.round()
+    inbox.advance(60)
+    inbox.rounds(importer, 2, 60)
     assert importer.notices.findings() == ()
     assert inbox.names_below("_failed") == []
     assert (importer.summary().failed, len(inbox.files)) == (1, 2)
     assert inbox.is_tidy()
 
 
-@pytest.mark.parametrize("content", ["valid", "rejected", "held", "duplicate"])
+@pytest.mark.parametrize("content", ["valid", "set aside", "rejected", "held", "duplicate"])
 def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its_outcome(
     inbox: Inbox, content: str
 ) -> None:
@@ -473,27 +482,35 @@ def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its
         inbox.files.clear()
     elif content == "rejected":
         large = os.urandom(1_000_000)
-    was = {"valid": "was imported", "rejected": "was rejected", "held": "is held"}
+    was = {"rejected": "was rejected", "held": "is held", "duplicate": "is a duplicate"}
     shutil.rmtree(inbox.root)
 
     def act(mounts: Mounts) -> None:
-        mounts.mount(inbox.root, 1_200_000)
+        mounts.mount(inbox.root, 3_000_000)
         mounts.mount(inbox.root / "eve", 2_000_000)
-        importer = inbox.importer(settle_s=0)
         filler = inbox.root / "_filler"
-        filler.write_bytes(b"x" * 300_000)
+        fillings = [b"x" * 1_900_000]
+
+        def fill() -> None:
+            while fillings:
+                filler.write_bytes(fillings.pop())  # a tenth of the disk is to stay free
+
+        if content != "set aside":
+            fill()
+        importer = inbox.importer(settle_s=0, observe=during(Moment.SET_ASIDE, fill))
         inbox.drop("eve/large.json", large)
         for number in range(3):
             importer.round()
             inbox.drop(f"bob/{number}.json", a_document(str(number)))
-            inbox.drop(f"bob/bad{number}.json", b"nonsense")
+            # Which is on the same disk, and need not be copied.
+            inbox.drop(f"bob/bad{number}.json", b"nonsense".ljust(0 if number else 900_000))
             importer.round()
             assert not importer.is_stuck
             inbox.advance(60)
         assert Counter(inbox.outcomes().values()) == {"done": 3, "failed": 3}
         assert inbox.names_below("eve") == ["large.json"]
         assert inbox.notices == [
-            f"eve/large.json {was.get(content, 'is a duplicate')}, but cannot be moved: there is not "
+            f"eve/large.json {was.get(content, 'was imported')}, but cannot be moved: there is not "
             "enough room to copy it to another disk. It stays where it is; the move will be retried"
         ]
         filler.unlink()
@@ -505,7 +522,7 @@ def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its
 
     with_mounts(act)
     assert accounts.get_account(inbox.store, "eve").resume_count == (
-        content in ("valid", "duplicate")
+        content in ("valid", "set aside", "duplicate")
     )
 
 
@@ -591,30 +608,38 @@ def test_what_becomes_of_a_file_before_it_is_copied_concerns_that_file_alone(
     importer.round()
     assert not importer.is_stuck
     inbox.drop("ana/other.json", a_document("other"))
-    for _ in range(3):
-        inbox.advance(60)
-        importer.round()
+    inbox.advance(60)
+    inbox.rounds(importer, 3, 60)
     assert inbox.outcomes()["ana/other.json"] == "done"
     assert [name for name in names_below(other_disk) if name.endswith((".part", ".aside"))] == []
     assert all(path.stat().st_size < 100_000 for path in inbox.filed("_done"))
 
 
-def test_a_file_that_is_open_when_it_is_to_be_copied_and_not_written_to_is_done(
-    inbox: Inbox, other_disk: Path
+@pytest.mark.parametrize("problem", ["it is open for writing", "Permission denied"])
+def test_a_file_that_is_open_or_may_not_be_read_when_it_is_to_be_copied_is_done_later(
+    inbox: Inbox, other_disk: Path, problem: str
 ) -> None:
     path = inbox.drop("ana/cv.json", a_document("Ada"))
     writers: list[BinaryIO] = []
 
-    importer = inbox.importer(
-        settle_s=0, observe=during(Moment.COMMITTED, lambda: writers.append(path.open("r+b")))
-    )
-    importer.round()
+    def hinder() -> None:
+        if problem == "Permission denied":
+            path.chmod(0)
+        else:
+            writers.append(path.open("r+b"))
+
+    importer = inbox.importer(settle_s=0, observe=during(Moment.COMMITTED, hinder))
+    with bound_by_permissions():
+        importer.round()
     assert inbox.counts("done") == [0]
     assert inbox.notices == [
-        "ana/cv.json was imported, but cannot be moved: it is open for writing. It stays where it "
-        "is; the move will be retried"
+        f"ana/cv.json was imported, but cannot be moved: {problem}. It stays where it is; the move "
+        "will be retried"
     ]
-    writers[0].close()
+    if writers:
+        writers[0].close()
+    else:
+        path.chmod(0o644)  # it was not even set aside
     inbox.advance(10)
     importer.round()
     assert inbox.counts("done", "duplicate") == [1, 0]
@@ -639,41 +664,42 @@ def test_a_file_that_was_set_aside_and_the_ledger_does_not_know_is_put_back(
     inbox.drop("ana/cv.json", b"nonsense")
     die(inbox.importer(settle_s=0, observe=killing_at(Moment.SET_ASIDE)))
     damage(inbox.store, "DELETE FROM imported_files")  # as when it is restored
-    importer = inbox.importer(settle_s=0)
-    importer.round()
+    inbox.importer(settle_s=0).round()
     assert [row.name for row in inbox.rows()] == ["ana/cv.json"]
-    importer.close()
-    check_far(inbox.root, other_disk, b"nonsense")
+    check_far(inbox, other_disk, b"nonsense")
 
 
-def test_a_copy_on_another_disk_is_known_after_a_kill(inbox: Inbox, other_disk: Path) -> None:
-    def kill(step: Step) -> None:
-        if step is Step.REPORTS_TIDIED:
-            raise Killed
-
-    inbox.drop("ana/cv.zip", b"nonsense")  # whose content is not compared
-    die(inbox.importer(settle_s=0, observe=kill))
-    inbox.importer(settle_s=0).round()
-    assert inbox.outcomes() == {"ana/cv.zip": "failed"}
-    assert inbox.notices == []
-    assert inbox.counts("failed") == [1]
-
-
-def test_a_copy_to_where_one_disk_is_seen_as_two_is_not_taken_for_another_version(
-    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("disks", "name", "moment", "added", "mode"),
+    [
+        (2, "cv.zip", Step.REPORTS_TIDIED, b"", 0o644),  # whose content is not compared
+        (1, "cv.zip", Step.ENDED, b"", 0o644),
+        (1, "cv.zip", Step.REPORTS_TIDIED, b"x", 0o644),
+        (1, "cv.json", Step.REPORTS_TIDIED, b"", 0o644),
+        (1, "cv.json", Step.REPORTS_TIDIED, b"x", 0o644),
+        (1, "cv.json", Step.REPORTS_TIDIED, b"x", 0),
+    ],
+)
+def test_a_copy_on_another_disk_or_on_one_that_is_seen_as_two_is_known_after_a_kill(
+    inbox: Inbox, tmp_path: Path, disks: int, name: str, moment: Step, added: bytes, mode: int
 ) -> None:
-    def move(source: str | Path, target: str | Path, *, source_fd: int | None = None) -> None:
-        if source_fd is not None and "/_failed/" in str(target):
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        really_move(source, target, source_fd=source_fd)
+    def act(mounts: Mounts) -> None:
+        if disks == 2:
+            mounts.mount(inbox.root / "_failed")
+        else:
+            mounts.bind(drop(tmp_path, "other/notes.txt").parent, inbox.root / "_failed")
+        inbox.drop(f"ana/{name}", b"nonsense")
+        die(inbox.importer(settle_s=0, observe=killing_at(moment)))
+        (copy,) = inbox.root.glob("_failed/*/cv-????????" + Path(name).suffix)
+        copy.write_bytes(b"nonsense" + added)
+        copy.chmod(mode)
+        with bound_by_permissions():
+            inbox.importer(settle_s=0).round()
+        assert inbox.outcomes() == ({} if added else {f"ana/{name}": "failed"})
+        assert ["was changed during" in notice for notice in inbox.notices] == [True] * len(added)
+        inbox.close()
 
-    really_move = files.move
-    monkeypatch.setattr(files, "move", move)
-    inbox.drop("ana/cv.zip", b"nonsense")
-    inbox.importer(settle_s=0).round()
-    assert inbox.outcomes() == {"ana/cv.zip": "failed"}
-    assert inbox.notices == []
-    assert inbox.names_below("ana") == []
+    with_mounts(act)
 
 
 BEYOND_S = 2**57
@@ -681,11 +707,13 @@ BEYOND_S = 2**57
 
 
 def test_a_file_from_beyond_the_calendar_is_put_away_like_any_other(inbox: Inbox) -> None:
-    for name in ("good", "bad"):
-        path = inbox.drop(f"ana/{name}.json", b"" if name == "good" else b"{")
-        os.utime(path, (0, BEYOND_S))
-    if path.stat().st_mtime < BEYOND_S:
-        pytest.skip("this file system keeps no such times")
-    inbox.importer(settle_s=0).round()
-    assert inbox.counts("done", "failed") == [1, 1]
-    assert inbox.report("_failed")["modifiedAt"] is None
+    def act(mounts: Mounts) -> None:
+        mounts.mount(inbox.root)  # other file systems keep no such times
+        for name, content in (("good", b""), ("bad", b"{")):
+            os.utime(inbox.drop(f"ana/{name}.json", content), (0, BEYOND_S))
+        inbox.importer(settle_s=0).round()
+        assert inbox.counts("done", "failed") == [1, 1]
+        assert inbox.report("_failed")["modifiedAt"] is None
+        inbox.close()
+
+    with_mounts(act)

@@ -181,9 +181,8 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(inbox: Inbox) 
     assert inbox.notices == [
         "ana/cv.json was changed during its import; its new content will be imported as a separate file"
     ]
-    for _ in range(2):
-        inbox.advance(5)
-        importer.round()
+    inbox.advance(5)
+    inbox.rounds(importer, 2, 5)
     assert inbox.names() == ["First", "Second"]
     assert [path.read_bytes() for path in inbox.filed("_done")] == [a_document("Second")]
     assert [row.name for row in inbox.rows()] == ["ana/cv.json"] * 2
@@ -196,10 +195,7 @@ def test_i4_another_version_goes_back_though_its_folder_is_gone(inbox: Inbox) ->
     (moved,) = inbox.filed("_done")
     moved.write_bytes(a_document("Second"))
     shutil.rmtree(inbox.root / "ana")
-    importer = inbox.importer()
-    for _ in range(3):
-        inbox.advance(5)
-        importer.round()
+    inbox.rounds(inbox.importer(), 4, 5)
     assert inbox.names() == ["First", "Second"]
     assert inbox.is_tidy()
 
@@ -218,11 +214,7 @@ def test_i4_another_version_goes_back_under_a_name_that_is_free(inbox: Inbox, ta
             for name in names[:taken]:
                 inbox.drop(f"ana/{name}.json", a_document(f"In {name}"))
 
-    importer = inbox.importer(observe=during(Moment.MOVED, write_on_and_take_names))
-    importer.round()
-    for _ in range(4):
-        inbox.advance(5)
-        importer.round()
+    inbox.rounds(inbox.importer(observe=during(Moment.MOVED, write_on_and_take_names)), 5, 5)
     problem = (
         f"cannot be moved back: Every name is taken in {inbox.root / 'ana'}. This will be retried"
     )
@@ -265,14 +257,10 @@ def test_i7_a_new_file_does_not_overtake_held_ones_through_a_place_freed_meanwhi
     inbox.drop("ana/late.json", a_document("late"))
     inbox.drop("ana/again.json", a_document("0"))
 
-    def free_a_place() -> None:
-        inbox.limit(2)
-
-    importer = inbox.importer(observe=during(Moment.NOTED, free_a_place))
+    importer = inbox.importer(observe=during(Moment.NOTED, lambda: inbox.limit(2)))
     importer.round()
     assert inbox.names() == ["0"]
-    assert len(inbox.filed("_held")) == 2
-    assert len(inbox.filed("_duplicate")) == 1
+    assert inbox.counts("held", "duplicate") == [2, 1]
     importer.round()
     assert inbox.names() == ["0", "1"]
 
@@ -314,14 +302,10 @@ def test_i7_the_order_outlives_the_importer_and_the_return_of_a_file(inbox: Inbo
     inbox.drop_aged(*"012")
     inbox.importer().round()
 
-    def take_the_place_back() -> None:
-        inbox.limit(0)
-
     inbox.limit(1)
-    bounced = inbox.importer(observe=during(Moment.READ, take_the_place_back))
-    bounced.round()
+    take_the_place_back = during(Moment.READ, lambda: inbox.limit(0))
+    inbox.importer(observe=take_the_place_back).round()
     assert inbox.names() == []
-    bounced.close()
     inbox.drop("ana/late.json", a_document("late"))
     inbox.importer().round()
     inbox.limit(None)
@@ -335,8 +319,7 @@ def test_i7_what_a_dead_importer_had_claimed_does_not_overtake_what_it_held(inbo
     die(inbox.importer(observe=killing_at(Moment.MOVED)))
     assert len(inbox.filed("_held")) == 1
     inbox.limit(1)
-    importer = inbox.importer()
-    inbox.rounds(importer, 2)
+    inbox.rounds(inbox.importer(), 2)
     assert inbox.names() == ["0"]
     assert len(inbox.filed("_held")) == 1
 
@@ -416,24 +399,29 @@ def test_i10_a_file_that_ends_the_process_is_put_aside_and_its_neighbours_are_im
 # I11: no room to file away
 
 
+@pytest.mark.parametrize("problem", ["Not a directory", "Permission denied"])
 def test_i11_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
-    inbox: Inbox,
+    inbox: Inbox, problem: str
 ) -> None:
     importer = inbox.importer()
-    (inbox.root / "_done").write_bytes(b"in the way")
-    inbox.drop("ana/1.json", a_document("1"))
-    importer.round()
-    inbox.drop("ana/2.json", a_document("2"))
-    importer.round()
-    was_stuck = importer.is_stuck
-    assert was_stuck
+    if problem == "Permission denied":
+        (inbox.root / "_done/2027-01-15").mkdir(parents=True)
+        (inbox.root / "_done/2027-01-15/ana").mkdir(0o555)
+    else:
+        inbox.drop("_done", b"in the way")
+    with bound_by_permissions():
+        inbox.drop("ana/1.json", a_document("1"))
+        importer.round()
+        inbox.drop("ana/2.json", a_document("2"))
+        importer.round()
+    assert [one.sentence for one in importer.notices.findings()] == inbox.notices
     assert inbox.names() == ["1"]
     assert (inbox.root / "ana/2.json").exists()
     assert inbox.notices == [
-        "Cannot move ana/1.json: Not a directory. It was imported and stays where it is; the move "
+        f"Cannot move ana/1.json: {problem}. It was imported and stays where it is; the move "
         "will be retried, and no new files will be imported until then"
     ]
-    (inbox.root / "_done").unlink()
+    (inbox.root / "_done").rename(inbox.root / "away")
     importer.round()
     assert not importer.is_stuck
     assert inbox.names() == ["1", "2"]
@@ -617,9 +605,7 @@ def test_s14_files_of_a_deleted_account_do_not_enter_the_next_account_of_its_nam
     successor = inbox.account("ana")
     for path in (inbox.root / "_held").rglob("*.report.json"):
         path.unlink()
-    importer = inbox.importer()
-    importer.round()
-    importer.round()
+    inbox.rounds(inbox.importer(), 2)
     assert inbox.names() == [f"Owner of {b'ana/claimed.json'!r}"]
     assert len(inbox.filed("_failed/account_deleted")) == 2
     assert inbox.names_below("_held") == []

@@ -140,8 +140,7 @@ def test_a_file_that_somebody_asks_for_is_taken_up_within_a_second(inbox: Inbox)
     with inbox.watched(scan_s=600):
         wait_until(lambda: len(inbox.files) == 1)
         for _ in range(8):
-            rows = inbox.rows()
-            import_requests.request_files(inbox.store, rows, RequestKind.RETRY)
+            inbox.ask(RequestKind.RETRY)
             began = time.monotonic()
             wait_until(lambda: import_requests.list_requests(inbox.store) == [])
             took_s.append(time.monotonic() - began)

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import os
 import shutil
 import signal
@@ -333,13 +334,13 @@ def test_i17_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiti
 
 
 def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(inbox: Inbox) -> None:
-    for name in ("bo", "cy"):
+    for name in ("bo", "cy", "dy"):
         inbox.account(name)
-    paths = [inbox.drop(f"{name}/1.json") for name in ("ana", "cy")]
+    paths = [inbox.drop(f"{name}/1.json") for name in ("ana", "cy", "dy")]
 
     def close_folders() -> None:
-        for path in paths:
-            path.parent.chmod(0o555)
+        for path, mode in zip(paths, (0o555, 0, 0o555), strict=True):
+            path.parent.chmod(mode)
 
     importer = inbox.importer(observe=during(Moment.COMMITTED, close_folders))
     with bound_by_permissions():
@@ -348,19 +349,40 @@ def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(in
             importer.round()
             inbox.advance(5)
     assert inbox.outcomes() == {f"bo/{number}.json": "done" for number in range(3)}
-    assert sorted(inbox.notices) == [
+    assert sorted(notice for notice in inbox.notices if "cannot be moved" in notice) == [
         f"{name}/1.json was imported, but cannot be moved: Permission denied. It stays where it is; "
         "the move will be retried"
-        for name in ("ana", "cy")
+        for name in ("ana", "cy", "dy")
     ]
     assert importer.awaited == []
     assert {one.sentence for one in importer.notices.findings()} == {*inbox.notices}
     for path in paths:
         path.parent.chmod(0o755)
+    shutil.rmtree(paths[2].parent)
     importer.round()
     assert inbox.outcomes()["ana/1.json"] == inbox.outcomes()["cy/1.json"] == "done"
     importer.round()
     assert importer.notices.findings() == ()
+    assert len(inbox.notices) == 4  # one of them of the folder that cannot be listed
+    assert inbox.is_tidy()
+
+
+def test_a_file_that_cannot_be_moved_is_tried_again_after_ever_longer_times_up_to_a_minute(
+    inbox: Inbox,
+) -> None:
+    path = inbox.drop("ana/1.json", b"nonsense")
+    tried_s: list[float] = []
+
+    def close_folder() -> None:
+        tried_s.append(inbox.monotonic())
+        path.parent.chmod(0o555)
+
+    importer = inbox.importer(settle_s=0, observe=during(Moment.REPORTED, close_folder))
+    with bound_by_permissions():
+        inbox.rounds(importer, 60, 5)
+    pauses_s = [later - earlier for earlier, later in itertools.pairwise(tried_s)]
+    assert pauses_s == [5, 10, 20, 40, 60, 60, 60]
+    assert len(inbox.notices) == 1
 
 
 def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
@@ -401,8 +423,7 @@ def test_a_file_that_goes_meanwhile_is_in_nobody_s_way(
     importer.round()
     inbox.drop("ana/2.json", a_document("2"))
     importer.round()
-    read = [] if moment is Moment.NOTED else ["1"]
-    assert inbox.names() == [*read, "2"]
+    assert inbox.names() == (["2"] if moment is Moment.NOTED else ["1", "2"])
     assert inbox.outcomes() == {"ana/2.json": "done"}
     assert inbox.notices == []
     assert caplog.records == []

@@ -87,11 +87,9 @@ def test_each_file_has_a_settling_time_of_its_own(inbox: Inbox) -> None:
 def test_a_file_that_was_taken_back_and_comes_again_settles_anew(inbox: Inbox) -> None:
     path = inbox.drop("ana/cv.json", b"{")
     importer = inbox.importer(settle_s=5)
-    importer.round()
+    inbox.rounds(importer, 1, 3)
     away = path.rename(inbox.root.parent / "away")
-    for _ in range(2):
-        inbox.advance(3)
-        importer.round()
+    inbox.rounds(importer, 2, 3)
     away.rename(path)
     importer.round()
     inbox.advance(4)

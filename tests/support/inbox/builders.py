@@ -279,7 +279,7 @@ class Killed(BaseException):
     """Ends what is under way as a kill does: whatever handles errors does not see it."""
 
 
-def during(moment: Moment, act: Callable[[], object]) -> Observer:
+def during(moment: Moment | Step, act: Callable[[], object]) -> Observer:
     """Acts each time that a file comes to the moment."""
 
     def observe(step: Step) -> None:
@@ -300,7 +300,7 @@ def closing_folder(folder: Path, moment: Moment, *, mode: int = 0) -> Observer:
     return during(moment, close)
 
 
-def killing_at(moment: Moment) -> Observer:
+def killing_at(moment: Moment | Step) -> Observer:
     """Kills as soon as a file comes to the moment."""
 
     def kill() -> None:
