@@ -52,6 +52,8 @@ LIMIT_S: Final = 30.0
 STILL_S: Final = 0.3
 """A screen that has not changed for this long is drawn."""
 
+UNFINISHED: Final = re.compile("(?i)checking…|loading")
+
 FURTHER_KEYS: Final = {"resumes": "jjjj", "accounts": "G"}
 """What is pressed on a screen, so that the cursor is where there is something to see."""
 
@@ -204,14 +206,15 @@ async def running(session: UiSession) -> AsyncIterator[Pilot[int]]:
 
 
 async def until_still(pilot: Pilot[int]) -> None:
-    """The screen has not changed for a while."""
+    """The screen has loaded everything, and has not changed for a while."""
     deadline = time.monotonic() + LIMIT_S
     before, since = "", time.monotonic()
     while time.monotonic() - since < STILL_S:
         if time.monotonic() > deadline:
             raise SystemExit("The screen never stood still")
         await asyncio.sleep(STILL_S / 4)
-        if (now := pilot.app.export_screenshot()) != before:
+        now = pilot.app.export_screenshot()
+        if now != before or UNFINISHED.search(now):
             before, since = now, time.monotonic()
 
 
