@@ -29,7 +29,8 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     A dialog sets VERB, passes its fields to `__init__`, and defines `find_problem` and `submit`, which
     ends with `self.dismiss(result)`. A dialog that saves sets `is_saving` in `submit` and starts a
-    method under `@store_work()`, which dismisses it; `show_failure` shows why saving failed.
+    method under `@store_work()`, which dismisses it; `show_failure` shows why saving failed. A problem is
+    shown in the key line; a form overrides `show_problem` to show it below the field (`PlanForm`).
 
     A screen opens it with `await self.app.push_screen_wait(dialog)` in an action under
     `@store_work()`. After any other `await`, the screen checks `self.is_active` first: the user may
@@ -41,7 +42,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     """The label of the submit button; empty: the dialog has no buttons."""
 
     LABELS: ClassVar[Mapping[str, str]] = {}
-    """Labels of keys in this dialog, by Textual's action."""
+    """Labels of keys in this dialog's key line, by Textual's action."""
 
     AUTO_FOCUS = "SafeInput, PagedList, TextPane, Button"
     """The first of these in the dialog gets the focus."""
