@@ -21,9 +21,8 @@ from importer.service import Runner, find_pause_s
 from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
-from resumes.store.importers import ImporterState
+from resumes.store.importers import ImporterState, list_importers
 from resumes.store.store import close_store, reopen_store
-from resumes.watched_names import OWN
 from tests.support.inbox.builders import (
     FakeMonotonic,
     Inbox,
@@ -514,7 +513,7 @@ def test_a_folder_that_is_closed_ends_no_importer_and_lets_it_end(
     monkeypatch.setattr("importer.service.PRUNE_INTERVAL_S", 0.0)
     with bound_by_permissions():
         with inbox.watched(done_keep_days=1) as summaries:
-            wait_until(lambda: (inbox.root / OWN / "0.lock").exists())
+            wait_until(lambda: list_importers(inbox.store))
             inbox.root.chmod(0)
             wait_until(lambda: any(NOTHING_NEW in notice for notice in inbox.notices))
             inbox.root.chmod(0o755)
@@ -528,24 +527,18 @@ def test_a_folder_that_is_closed_ends_no_importer_and_lets_it_end(
 
 @pytest.mark.slow
 def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(inbox: Inbox) -> None:
-    from resumes.store import importers
-
     with inbox.watched():
-        wait_until(lambda: len(importers.list_importers(inbox.store)) == 1)
+        wait_until(lambda: len(list_importers(inbox.store)) == 1)
         inbox.root.rename(inbox.root.with_name("away"))
         wait_until(
             lambda: any("No new files will be imported" in notice for notice in inbox.notices)
         )
-        wait_until(
-            lambda: any(one.importer.findings for one in importers.list_importers(inbox.store))
-        )
+        wait_until(lambda: any(one.importer.findings for one in list_importers(inbox.store)))
         inbox.root.mkdir()
         inbox.drop("ana/1.json", a_document("1"))
         wait_until(lambda: inbox.names() == ["1"])
         wait_until(lambda: "Importing resumed" in inbox.notices)
-        wait_until(
-            lambda: not any(one.importer.findings for one in importers.list_importers(inbox.store))
-        )
+        wait_until(lambda: not any(one.importer.findings for one in list_importers(inbox.store)))
 
 
 @pytest.mark.slow
