@@ -146,8 +146,8 @@ class Owner(NamedTuple):
 
 def owner_of(store: Store) -> Owner:
     """Return the store as an owner of folders. Raises StoreError."""
-    with store.read() as connection:
-        return Owner(read_facts(connection).store_id, store.label)
+    with store.session() as session:
+        return Owner(read_facts(session).store_id, store.label)
 
 
 def find_owner(root: Path) -> Owner | None:

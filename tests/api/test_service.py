@@ -347,7 +347,7 @@ def test_s13_a_store_that_is_being_moved_is_read_and_takes_no_create_until_it_is
 
 def alter(place: Place, statement: str) -> None:
     """Change the store's tables in a way that no program of ours does."""
-    place.store.write(lambda connection: connection.exec_driver_sql(statement))
+    place.store.write(lambda session: session.connection().exec_driver_sql(statement))
 
 
 # Several processes

@@ -210,11 +210,11 @@ def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> No
     fast = PlanChange("fast", 60, is_new=True)
     plans.set_plan_limits(store, fast)
     assert plans.list_plans(store) == [
-        PlanInfo("free", 5, False, 0),
-        PlanInfo("pro", 50, False, 1),
-        PlanInfo("fast", 60, False, 0),
-        PlanInfo("business", 1_000, True, 0),
-        PlanInfo("campus", None, True, 0),
+        PlanInfo(name="free", max_resumes=5, api_listing=False, accounts=0),
+        PlanInfo(name="pro", max_resumes=50, api_listing=False, accounts=1),
+        PlanInfo(name="fast", max_resumes=60, api_listing=False, accounts=0),
+        PlanInfo(name="business", max_resumes=1_000, api_listing=True, accounts=0),
+        PlanInfo(name="campus", max_resumes=None, api_listing=True, accounts=0),
     ]
     assert plans.find_plan(store, "none") is None
     with pytest.raises(NotFound, match="Plans: free, pro, fast, business, campus"):
@@ -225,8 +225,14 @@ def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> No
 
 def test_a_change_leaves_what_it_does_not_name(store: Store) -> None:
     for change, expected in (
-        (PlanChange("business", 7), PlanInfo("business", 7, True, 0)),
-        (PlanChange("business", 8, api_listing=False), PlanInfo("business", 8, False, 0)),
+        (
+            PlanChange("business", 7),
+            PlanInfo(name="business", max_resumes=7, api_listing=True, accounts=0),
+        ),
+        (
+            PlanChange("business", 8, api_listing=False),
+            PlanInfo(name="business", max_resumes=8, api_listing=False, accounts=0),
+        ),
     ):
         plans.set_plan_limits(store, change)
         assert plans.get_plan(store, "business") == expected

@@ -445,8 +445,8 @@ def test_s13_who_was_not_refused_and_has_not_yet_committed_is_waited_for(
         pytest.skip("writers to a file exclude one another")
 
     def is_closed() -> bool:
-        with store.read() as connection:
-            return bool(read_facts(connection).moving_to)
+        with store.session() as session:
+            return bool(read_facts(session).moving_to)
 
     closer = threading.Thread(target=close_store, args=(store, THERE, "0123"))
     with psycopg.connect(url) as writer:

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import text
+from sqlmodel import Session
 
 from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached, StoreUnavailable
 from resumes.store import (
@@ -103,9 +104,9 @@ def test_parallel_creates_of_two_processes_at_the_edge_of_the_quota_never_exceed
 def taken(store: Store, account: AccountInfo, counts: Sequence[int]) -> list[int]:
     """Whether so many places were taken, for each count in turn: 1, else 0."""
 
-    def take(count: int, connection: Connection) -> int:
+    def take(count: int, session: Session) -> int:
         taken = creation.TAKE_PLACES.run(
-            connection, account=account.id, places=count, last_id=2**60
+            session.connection(), account=account.id, places=count, last_id=2**60
         )
         return int(taken.rowcount)
 
@@ -377,7 +378,8 @@ def test_s2_whether_a_creation_was_stored_is_told_by_an_id_that_it_made(
         (mine, [], None),
     ]
 
-    def ask(connection: Connection) -> list[bool | None]:
+    def ask(session: Session) -> list[bool | None]:
+        connection = session.connection()
         return [creation.was_stored(connection, made, result) for made, result, _ in cases]
 
     assert store.write(ask) == [verdict for *_, verdict in cases]
@@ -405,7 +407,8 @@ def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
     lost: list[object] = [[], [Created("f" * 24)]]
     nothing: list[object] = [[], []]
 
-    def ask(connection: Connection) -> list[bool | None]:
+    def ask(session: Session) -> list[bool | None]:
+        connection = session.connection()
         return [was_committed(connection, writes, results) for results in (told, lost, nothing)]
 
     assert store.write(ask) == [True, False, None]

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import select, text
+from sqlmodel import Session
 
 from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
 from resumes.store import (
@@ -221,9 +222,8 @@ LANGUAGES = """
 def test_text_is_compared_by_its_bytes_whatever_the_language_of_the_server(store: Store) -> None:
     names = ["a_2", "A1", "é", "z", "Z"]
 
-    def add(connection: Connection) -> None:
-        for name in names:
-            connection.execute(insert(schema.plans).values(name=name, api_listing=False))
+    def add(session: Session) -> None:
+        session.add_all(schema.Plan(name=name) for name in names)
 
     store.write(add)
     with store.read() as connection:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import psycopg
 import pytest
 from sqlalchemy import Connection
+from sqlmodel import Session
 
 from resumes.errors import NotFound, OutcomeUnknown, StatementRefused, StoreUnavailable
 from resumes.store import Store, accounts, creation, idempotency, open_store
@@ -70,7 +71,7 @@ def together(
 
 
 def changed(
-    store: Store, changes: Sequence[Callable[[Connection], Any]], *, in_loop: int = 0
+    store: Store, changes: Sequence[Callable[[Session], Any]], *, in_loop: int = 0
 ) -> list[Any]:
     """What each change of one account came to, the last ones written by coroutines."""
     at = len(changes) - in_loop
@@ -83,8 +84,8 @@ def changed(
 
 @pytest.mark.parametrize("way", ["thread", "loop"])
 def test_s7_a_bad_row_or_a_refusal_takes_nothing_of_its_batch_along(store: Store, way: str) -> None:
-    def refuse(connection: Connection) -> None:
-        rename("x")(connection)
+    def refuse(session: Session) -> None:
+        rename("x")(session)
         raise NotFound("refused")
 
     # Of one account, so in one transaction.
@@ -106,7 +107,7 @@ def test_writes_of_an_account_that_wait_together_are_committed_together(store: S
 
 
 def test_s7_writer_threads_outlive_unexpected_errors(store: Store) -> None:
-    def broken(error: type[BaseException], _: Connection) -> str:
+    def broken(error: type[BaseException], _: Session) -> str:
         raise error
 
     with pytest.raises(ZeroDivisionError):

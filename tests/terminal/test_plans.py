@@ -106,7 +106,9 @@ async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
 
         await saves(pilot)
         await shows(pilot.app, "Saved plan business: 2 resumes, with API listing.")
-    assert plans.get_plan(store, "business") == PlanInfo("business", 2, True, 2)
+    assert plans.get_plan(store, "business") == PlanInfo(
+        name="business", max_resumes=2, api_listing=True, accounts=2
+    )
 
 
 async def test_where_nobody_is_over_that_is_said_and_cancel_is_first(store: Store) -> None:
@@ -142,7 +144,7 @@ async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(store: Sto
         await leads(pilot, "enter", problem)
         await writes(pilot, "7")
         await shows_no(pilot.app, "neither")
-    assert plans.get_plan(store, "pro").limits == (50, False)
+    assert plans.get_plan(store, "pro") == PlanInfo(name="pro", max_resumes=50)
 
 
 async def test_what_changes_nothing_is_not_saved(store: Store) -> None:
@@ -164,7 +166,7 @@ async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) 
         await shows(pilot.app, "40 → 30")
         await saves(pilot)
         await until(lambda: plans.get_plan(store, "pro").max_resumes == 30)
-    assert plans.get_plan(store, "pro").limits == (30, True)
+    assert plans.get_plan(store, "pro") == PlanInfo(name="pro", max_resumes=30, api_listing=True)
 
 
 async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
@@ -175,7 +177,9 @@ async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
         await writes(pilot, "unlimited")
         await presses(pilot, "tab", "enter", "down", "enter", "tab", "enter")
         await shows(pilot.app, "Saved plan gold: unlimited resumes, with API listing.")
-    assert plans.get_plan(store, "gold") == PlanInfo("gold", None, True, 0)
+    assert plans.get_plan(store, "gold") == PlanInfo(
+        name="gold", max_resumes=None, api_listing=True, accounts=0
+    )
 
 
 @pytest.mark.parametrize(

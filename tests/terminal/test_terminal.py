@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
+from sqlmodel import Session
 
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import plans
@@ -283,7 +284,7 @@ def test_a_call_of_several_writes_is_not_cut_off_between_two(
     begun, go, committed = threading.Event(), threading.Event(), threading.Event()
     written: list[str] = []
 
-    def first(_: Connection) -> None:
+    def first(_: Session) -> None:
         begun.set()
         assert go.wait(LIMIT_S)
 

@@ -115,8 +115,8 @@ def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
 def check_closed(settings: Settings, store: Store) -> Finding:
     """Check that the store takes writes: it is not being copied elsewhere, and was not."""
     label = find_without_secrets(settings.database_url) or store.label
-    with store.read() as connection:
-        moving_to = read_facts(connection).moving_to
+    with store.session() as session:
+        moving_to = read_facts(session).moving_to
     if moving_to:
         return Finding(
             "store",

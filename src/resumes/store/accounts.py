@@ -9,18 +9,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    delete,
-    func,
-    insert,
-    select,
-    tuple_,
-    update,
-)
+import sqlalchemy
+from sqlalchemy import ColumnElement, Select, Table, delete, tuple_
+from sqlmodel import Session, col, func, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
@@ -29,17 +20,21 @@ from resumes.store.import_history import NOT_DONE
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.schema import (
     ACCOUNT_TABLES,
+    Account,
+    AccountBase,
+    AccountUsage,
+    ApiKey,
+    DeletedAccount,
+    ImportedFile,
+    KeyDirectory,
+    Plan,
+    ResumeRow,
     account_usage,
     accounts,
-    api_keys,
-    deleted_accounts,
     documents,
-    imported_files,
-    key_directory,
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared, upsert
 from resumes.store.store import Store, change_count, lock_account
 from resumes.text import counted
 
@@ -55,25 +50,23 @@ SLICE_ROWS = 5_000
 """How many rows of each of the account's other tables one transaction deletes."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccountInfo:
+class AccountInfo(AccountBase):
     """An account, its plan and its number of resumes. `max_resumes` None is unlimited.
 
     `last_id_us`: the ids of its next resumes are later; 0: it never had a resume. `last_resume_at`: when
-    the newest stored resume was created. A closed account is being deleted or imported, and nothing
-    else can be stored in it.
+    the newest stored resume was created, if that was asked for.
     """
 
-    id: str
-    name: str
-    plan: str
-    created_at: str
     resume_count: int
     max_resumes: int | None
     api_listing: bool
-    last_id_us: int = 0
+    last_id_us: int
     last_resume_at: str | None = None
-    is_closed: bool = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether it is being deleted or imported, so that nothing else can be stored in it."""
+        return self.closed_at is not None
 
     @property
     def free_places(self) -> int | None:
@@ -92,29 +85,25 @@ class AccountInfo:
 
 
 _LAST_RESUME_AT = (
-    select(resumes.c.created_at)
-    .where(resumes.c.account_id == accounts.c.id)
-    .order_by(resumes.c.id.desc())
+    select(ResumeRow.created_at)
+    .where(ResumeRow.account_id == Account.id)
+    .order_by(col(ResumeRow.id).desc())
     .limit(1)
     .scalar_subquery()
 )
-SELECT_ACCOUNT = (
-    select(
-        accounts.c.id,
-        accounts.c.name,
-        accounts.c.plan,
-        accounts.c.created_at,
+_ACCOUNT = (
+    sqlalchemy.select(
+        *accounts.columns,
         account_usage.c.resume_count,
+        account_usage.c.last_id_us,
         plans.c.max_resumes,
         plans.c.api_listing,
-        account_usage.c.last_id_us,
-        _LAST_RESUME_AT,
-        accounts.c.closed_at.is_not(None),
     )
-    .join(account_usage, account_usage.c.account_id == accounts.c.id)
+    .join(account_usage)
     .join(plans, plans.c.name == accounts.c.plan)
 )
-IS_OPEN = accounts.c.closed_at.is_(None)
+SELECT_ACCOUNT = _ACCOUNT.add_columns(_LAST_RESUME_AT.label("last_resume_at"))
+IS_OPEN = col(Account.closed_at).is_(None)
 PLANS_BY_SIZE = (plans.c.max_resumes.is_(None), plans.c.max_resumes, plans.c.name)
 """The smallest plans first, unlimited ones last."""
 
@@ -130,24 +119,25 @@ def check_name(name: str, kind: str = "account") -> str:
 
 def list_accounts(store: Store, *, include_closed: bool = False) -> list[AccountInfo]:
     """Return all accounts by name; closed ones only if asked for."""
-    rows = store.fetch(_selected(include_closed).order_by(accounts.c.name))
-    return [AccountInfo(*row) for row in rows]
-
-
-_WITHOUT_TIMES = SELECT_ACCOUNT.with_only_columns(*list(SELECT_ACCOUNT.selected_columns)[:8])
+    statement = _selected(include_closed).order_by(accounts.c.name)
+    return [_info(row) for row in store.fetch(statement)]
 
 
 def list_open(store: Store) -> list[AccountInfo]:
     """Return the accounts that are not closed, by name, without reading resumes: `last_resume_at` is
     None for all."""
-    rows = store.fetch(_WITHOUT_TIMES.where(IS_OPEN).order_by(accounts.c.name))
-    return [AccountInfo(*row) for row in rows]
+    statement = _ACCOUNT.where(IS_OPEN).order_by(accounts.c.name)
+    return [_info(row) for row in store.fetch(statement)]
 
 
 def find_account(store: Store, name: str, *, include_closed: bool = False) -> AccountInfo | None:
     """Return the account of this name, if any; a closed one only if asked for."""
     rows = store.fetch(_selected(include_closed).where(accounts.c.name == name))
-    return AccountInfo(*rows[0]) if rows else None
+    return _info(rows[0]) if rows else None
+
+
+def _info(row: sqlalchemy.Row[*tuple[Any, ...]]) -> AccountInfo:
+    return AccountInfo.model_validate(row._mapping)
 
 
 def get_account(store: Store, name: str, *, include_closed: bool = False) -> AccountInfo:
@@ -158,7 +148,7 @@ def get_account(store: Store, name: str, *, include_closed: bool = False) -> Acc
     return account
 
 
-def _selected(include_closed: bool) -> Select[Any]:
+def _selected(include_closed: bool) -> Select[*tuple[Any, ...]]:
     return SELECT_ACCOUNT if include_closed else SELECT_ACCOUNT.where(IS_OPEN)
 
 
@@ -169,8 +159,7 @@ def unknown_account(name: str) -> NotFound:
 
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
     """Return the ids of accounts that exist and are not closed."""
-    statement = select(accounts.c.id).where(accounts.c.id.in_(account_ids), IS_OPEN)
-    return {account_id for (account_id,) in store.fetch(statement)}
+    return {*store.fetch(select(Account.id).where(col(Account.id).in_(account_ids), IS_OPEN))}
 
 
 def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
@@ -179,8 +168,8 @@ def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
     An account that is neither open nor deleted may belong to another store, or be newer than a backup
     that was restored.
     """
-    statement = select(deleted_accounts.c.id).where(deleted_accounts.c.id.in_(account_ids))
-    return {account_id for (account_id,) in store.fetch(statement)}
+    ids = col(DeletedAccount.id)
+    return {*store.fetch(select(ids).where(ids.in_(account_ids)))}
 
 
 # Creating and changing
@@ -191,32 +180,27 @@ def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> Accoun
     check_name(name)
     account_id, now = identifiers.account_id(), timestamp(store.clock())
 
-    def change(connection: Connection) -> None:
-        check_plan(connection, plan)
-        known = connection.execute(
-            select(accounts.c.closed_at).where(accounts.c.name == name)
-        ).first()
+    def change(session: Session) -> None:
+        check_plan(session, plan)
+        known = session.exec(select(Account).where(Account.name == name)).first()
         if known is not None:
             state = "already exists" if known.closed_at is None else "is still being deleted"
             raise Conflict(f'Account "{name}" {state}')
-        add_account(connection, account_id, name=name, plan=plan, created_at=now)
+        add_account(session, Account(id=account_id, name=name, plan=plan, created_at=now))
 
     store.write(change)
     return get_account(store, name)
 
 
-def add_account(
-    connection: Connection, account_id: str, *, last_id_us: int = 0, **values: Any
-) -> None:
-    """Add the account's row with these values, and its counter."""
-    connection.execute(insert(accounts).values(id=account_id, **values))
-    usage = {"account_id": account_id, "resume_count": 0, "last_id_us": last_id_us}
-    connection.execute(insert(account_usage).values(usage))
+def add_account(session: Session, account: Account, *, last_id_us: int = 0) -> None:
+    """Add the account, and its counter."""
+    session.add(account)
+    session.add(AccountUsage(account_id=account.id, last_id_us=last_id_us))
 
 
-def check_plan(connection: Connection, name: str, *, hint: str = "Plans") -> None:
+def check_plan(session: Session, name: str, *, hint: str = "Plans") -> None:
     """Raise NotFound, with the names of all plans after the hint, unless the plan exists."""
-    known = connection.execute(select(plans.c.name).order_by(*PLANS_BY_SIZE)).scalars().all()
+    known = session.exec(select(Plan.name).order_by(*PLANS_BY_SIZE)).all()
     if name not in known:
         raise NotFound(f'Plan not found: "{name[:80]}". {hint}: {", ".join(known)}')
 
@@ -224,30 +208,26 @@ def check_plan(connection: Connection, name: str, *, hint: str = "Plans") -> Non
 def set_plan(store: Store, name: str, plan: str) -> None:
     """Move the account to the plan, immediately. Raises NotFound for either."""
 
-    def change(connection: Connection) -> None:
-        check_plan(connection, plan)
-        account_id = lock_open_account(connection, name)
-        connection.execute(update(accounts).where(accounts.c.id == account_id).values(plan=plan))
+    def change(session: Session) -> None:
+        check_plan(session, plan)
+        lock_open_account(session, name).plan = plan
 
     store.write(change)
 
 
-def lock_open_account(connection: Connection, name: str) -> str:
-    """Lock the account's row for this transaction; return its id. Raises NotFound."""
-    this = select(accounts.c.id).where(accounts.c.name == name, IS_OPEN)
-    account_id: str | None = connection.execute(this).scalar()
-    if account_id is None:
-        raise unknown_account(name)
-    lock_account(connection, account_id)
+def lock_open_account(session: Session, name: str) -> Account:
+    """Lock the account's row for this transaction; return the account. Raises NotFound."""
+    this = select(Account).where(Account.name == name, IS_OPEN)
+    account = session.exec(this).first()
+    if account is not None:
+        lock_account(session, account.id)
     # Check again: it may have been closed while this waited for its row.
-    if connection.execute(this).scalar() != account_id:
+    if account is None or session.exec(this).first() is not account:
         raise unknown_account(name)
-    return account_id
+    return account
 
 
 # Deleting
-
-NOTE_DELETED = Prepared(upsert(deleted_accounts).on_conflict_do_nothing())
 
 
 def delete_account(
@@ -270,7 +250,7 @@ def delete_account(
     now = timestamp(store.clock())
 
     def write(change: Callable[..., int], *values: Any) -> int:
-        return store.write(lambda connection: change(connection, owner, *values), account_id=owner)
+        return store.write(lambda session: change(session, owner, *values), account_id=owner)
 
     write(_close, name, with_resumes, now)
     deleted = 0
@@ -286,55 +266,51 @@ def delete_account(
     return deleted
 
 
-def _close(connection: Connection, account_id: str, name: str, with_resumes: bool, now: str) -> int:
-    count = lock_account(connection, account_id)
+def _close(session: Session, account_id: str, name: str, with_resumes: bool, now: str) -> int:
+    count = lock_account(session, account_id)
+    account = session.get(Account, account_id)
     # An account that is being imported gets another name at the end.
-    this = select(accounts.c.id).where(accounts.c.id == account_id, accounts.c.name == name)
-    if count is None or connection.execute(this).first() is None:
+    if count is None or account is None or account.name != name:
         raise unknown_account(name)
     if count and not with_resumes:
         raise Conflict(
             f"The account has {counted(count, 'resume')}: add --with-resumes to delete them too"
         )
-    connection.execute(update(accounts).where(accounts.c.id == account_id).values(closed_at=now))
+    account.closed_at = now
     # From here on nothing can be stored in it, and the deletion cannot be undone.
-    NOTE_DELETED.run(connection, id=account_id)
-    connection.execute(delete(key_directory).where(key_directory.c.account_id == account_id))
+    session.merge(DeletedAccount(id=account_id))
+    session.exec(delete(KeyDirectory).where(col(KeyDirectory.account_id) == account_id))
     return count
 
 
-def _delete_slice(connection: Connection, account_id: str) -> int:
+def _delete_slice(session: Session, account_id: str) -> int:
     some = (
-        select(resumes.c.id)
-        .where(resumes.c.account_id == account_id)
-        .order_by(resumes.c.id)
+        select(ResumeRow.id)
+        .where(ResumeRow.account_id == account_id)
+        .order_by(ResumeRow.id)
         .limit(SLICE_RESUMES)
     )
-    connection.execute(
-        delete(documents).where(documents.c.account_id == account_id, documents.c.id.in_(some))
-    )
-    deleted = connection.execute(
-        delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id.in_(some))
-    ).rowcount
-    change_count(connection, account_id, -deleted)
+    for table in (documents, resumes):
+        these = table.c.account_id == account_id, table.c.id.in_(some)
+        deleted = session.exec(delete(table).where(*these)).rowcount
+    change_count(session, account_id, -deleted)
     # Every search entry has a resume, so no entry is left after the last resume.
-    search_index.remove_oldest(connection, account_id, SLICE_RESUMES)
+    search_index.remove_oldest(session, account_id, SLICE_RESUMES)
     return deleted
 
 
-def _delete_rows(connection: Connection, account_id: str, table: Table) -> int:
+def _delete_rows(session: Session, account_id: str, table: Table) -> int:
     keys = tuple(table.primary_key.columns)
     some = select(*keys).where(table.c.account_id == account_id).limit(SLICE_ROWS)
-    return connection.execute(
-        delete(table).where(table.c.account_id == account_id, tuple_(*keys).in_(some))
-    ).rowcount
+    these = table.c.account_id == account_id, tuple_(*keys).in_(some)
+    return session.exec(delete(table).where(*these)).rowcount
 
 
-def _delete_rest(connection: Connection, account_id: str) -> int:
-    search_index.remove_strays(connection, account_id)
+def _delete_rest(session: Session, account_id: str) -> int:
+    search_index.remove_strays(session, account_id)
     for table in ACCOUNT_TABLES:
-        connection.execute(delete(table).where(table.c.account_id == account_id))
-    return connection.execute(delete(accounts).where(accounts.c.id == account_id)).rowcount
+        session.exec(delete(table).where(table.c.account_id == account_id))
+    return session.exec(delete(accounts).where(accounts.c.id == account_id)).rowcount
 
 
 # Counters
@@ -351,7 +327,7 @@ class ResumeCounter:
 
 _ROWS: Final = func.count(resumes.c.id)
 WRONG_COUNTERS: Final = (
-    select(
+    sqlalchemy.select(
         accounts.c.name.label("account"),
         account_usage.c.resume_count,
         _ROWS.label("rows"),
@@ -393,11 +369,11 @@ def get_summary(store: Store, account_id: str) -> AccountSummary:
     of_keys = select(
         func.count(),
         func.count().filter(_is_active(store)),
-        func.max(api_keys.c.last_used_at),
-    ).where(api_keys.c.account_id == account_id)
+        func.max(ApiKey.last_used_at),
+    ).where(ApiKey.account_id == account_id)
     ((keys, active_keys, last_used_at),) = store.fetch(of_keys)
-    outcome = imported_files.c.outcome
-    of_account = NOT_DONE, imported_files.c.account_id == account_id
+    outcome = col(ImportedFile.outcome)
+    of_account = NOT_DONE, ImportedFile.account_id == account_id
     files = dict(store.fetch(select(outcome, func.count()).where(*of_account).group_by(outcome)))
     held, failed = files.get(FileOutcome.HELD, 0), files.get(FileOutcome.FAILED, 0)
     return AccountSummary(keys, active_keys, last_used_at, held, failed)
@@ -406,13 +382,13 @@ def get_summary(store: Store, account_id: str) -> AccountSummary:
 def count_active_keys(store: Store) -> dict[str, int]:
     """Return the number of active keys by account id; accounts without active keys are left out."""
     statement = (
-        select(api_keys.c.account_id, func.count())
+        select(ApiKey.account_id, func.count())
         .where(_is_active(store))
-        .group_by(api_keys.c.account_id)
+        .group_by(col(ApiKey.account_id))
     )
     return dict(store.fetch(statement))
 
 
 def _is_active(store: Store) -> ColumnElement[bool]:
-    is_unexpired = api_keys.c.expires_at > timestamp(store.clock())
-    return api_keys.c.revoked_at.is_(None) & (api_keys.c.expires_at.is_(None) | is_unexpired)
+    ends = col(ApiKey.expires_at)
+    return col(ApiKey.revoked_at).is_(None) & (ends.is_(None) | (ends > timestamp(store.clock())))

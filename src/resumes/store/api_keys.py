@@ -17,7 +17,8 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Select, delete, insert, select, update
+from sqlmodel import Session
 
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
@@ -188,9 +189,7 @@ async def mark_used_async(store: Store, holder: KeyHolder) -> None:
         )
         .values(last_used_at=timestamp(now_us))
     )
-    await store.write_async(
-        lambda connection: connection.execute(statement), account_id=holder.account_id
-    )
+    await store.write_async(lambda session: session.exec(statement), account_id=holder.account_id)
 
 
 # Creating
@@ -235,9 +234,9 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     ends_at = later(now_us, grace)
     new = NewKey(identifiers.key_id(), new_secret(), replaced=old)
 
-    def change(connection: Connection) -> None:
-        account_id = _add_key(old.account, new, old.name, timestamp(now_us), connection)
-        changed = connection.execute(
+    def change(session: Session) -> None:
+        account_id = _add_key(old.account, new, old.name, timestamp(now_us), session)
+        changed = session.exec(
             update(api_keys)
             .where(
                 pk_equals(api_keys, account_id, key_id),
@@ -269,14 +268,14 @@ def _add_key(
     new: NewKey,
     name: str,
     now: str,
-    connection: Connection,
+    session: Session,
     *,
     expires_at: str | None = None,
 ) -> str:
     """Lock the account, add the key and return the account's id."""
-    account_id = lock_open_account(connection, account)
+    account_id = lock_open_account(session, account).id
     key_hash = hash_key(new.secret)
-    connection.execute(
+    session.exec(
         insert(api_keys).values(
             account_id=account_id,
             id=new.id,
@@ -286,7 +285,7 @@ def _add_key(
             expires_at=expires_at,
         )
     )
-    connection.execute(
+    session.exec(
         insert(key_directory).values(key_hash=key_hash, account_id=account_id, key_id=new.id)
     )
     return account_id
@@ -356,7 +355,7 @@ def mark_shown(store: Store, key_id: str) -> None:
         return
     shown_at = timestamp(store.clock())
     statement = update(api_keys).where(pk_equals(api_keys, owner, key_id)).values(shown_at=shown_at)
-    store.write(lambda connection: connection.execute(statement), account_id=owner)
+    store.write(lambda session: session.exec(statement), account_id=owner)
 
 
 def revoke_key(store: Store, key_id: str) -> None:
@@ -367,13 +366,13 @@ def revoke_key(store: Store, key_id: str) -> None:
         return
     now = timestamp(store.clock())
 
-    def change(connection: Connection) -> None:
-        connection.execute(
+    def change(session: Session) -> None:
+        session.exec(
             update(api_keys)
             .where(pk_equals(api_keys, owner, key_id), api_keys.c.revoked_at.is_(None))
             .values(revoked_at=now)
         )
-        connection.execute(
+        session.exec(
             delete(key_directory).where(
                 key_directory.c.account_id == owner, key_directory.c.key_id == key_id
             )
@@ -393,7 +392,7 @@ def revoke_unshown_key(store: Store, new: NewKey) -> None:
         .where(pk_equals(api_keys, owner, old.id), api_keys.c.replaced_by == new.id)
         .values(replaced_by=old.replaced_by, expires_at=old.expires_at)
     )
-    store.write(lambda connection: connection.execute(statement), account_id=owner)
+    store.write(lambda session: session.exec(statement), account_id=owner)
 
 
 def _find_owner(store: Store, key_id: str) -> str | None:

@@ -14,7 +14,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import bindparam, delete, select
+from sqlmodel import Session
 
 from resumes.clock import later
 from resumes.store.schema import BinaryText, idempotency
@@ -75,9 +76,9 @@ async def prune_async(store: Store) -> int:
     """
     since = kept_since(store.clock())
 
-    def prune(account_id: str, keys: Sequence[str], connection: Connection) -> int:
+    def prune(account_id: str, keys: Sequence[str], session: Session) -> int:
         values = ({"account_id": account_id, "key": key, "since": since} for key in keys)
-        return sum(_PRUNE.run(connection, **row).rowcount for row in values)
+        return sum(_PRUNE.run(session.connection(), **row).rowcount for row in values)
 
     pruned = 0
     while rows := await store.fetch_async(_OLDEST, since=since, rows=SLICE_KEYS):

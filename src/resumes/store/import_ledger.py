@@ -14,22 +14,21 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from sqlalchemy import (
-    Connection,
     Integer,
     delete,
     exists,
     insert,
-    literal,
     literal_column,
     select,
     union_all,
 )
+from sqlmodel import Session
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import MAX_ID, POSITION_DIGITS
 from resumes.store.schema import (
-    accounts,
+    Account,
     imported_digests,
     imported_files,
     imported_items,
@@ -170,10 +169,9 @@ def record(
     """
     now = timestamp(store.clock())
 
-    def change(connection: Connection) -> None:
-        known = select(literal(1)).where(accounts.c.id == account_id)
-        if connection.execute(known).first() is not None:
-            ADD_FILE.run(connection, **file_values(account_id, claim, verdict, now=now))
+    def change(session: Session) -> None:
+        if session.get(Account, account_id) is not None:
+            ADD_FILE.run(session.connection(), **file_values(account_id, claim, verdict, now=now))
 
     store.write(change, deadline_s=deadline_s)
 
@@ -283,7 +281,7 @@ def forget_items(store: Store, account_id: str, claim_id: str) -> None:
     statement = delete(imported_items).where(
         imported_items.c.account_id == account_id, imported_items.c.claim_id == claim_id
     )
-    store.write(lambda connection: connection.execute(statement))
+    store.write(lambda session: session.exec(statement))
 
 
 def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:

@@ -11,7 +11,8 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, func, select, update
+from sqlmodel import Session
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
@@ -118,9 +119,9 @@ def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -
     now = timestamp(store.clock())
     wanted = [(file.account_id, file.claim_id, _fitting(file, action)) for file in files]
 
-    def change(connection: Connection) -> None:
+    def change(session: Session) -> None:
         for account_id, claim_id, fitting_action in wanted:
-            if not _add(connection, account_id, claim_id, fitting_action, now):
+            if not _add(session, account_id, claim_id, fitting_action, now):
                 raise Conflict(
                     f"Cannot {fitting_action} {claim_id}: its outcome has just changed. "
                     f"See `resumes imports show {claim_id}`"
@@ -160,13 +161,13 @@ def _for_all_files(
     action: RequestKind,
     account_id: str | None,
     reason: str | None,
-    change: Callable[[Connection, str, str], int],
+    change: Callable[[Session, str, str], int],
 ) -> int:
     """Run the change for each file that the action applies to, with its account and claim; return the
     sum of the results."""
 
-    def change_slice(owner: str, claim_ids: Sequence[str], connection: Connection) -> int:
-        return sum(change(connection, owner, claim_id) for claim_id in claim_ids)
+    def change_slice(owner: str, claim_ids: Sequence[str], session: Session) -> int:
+        return sum(change(session, owner, claim_id) for claim_id in claim_ids)
 
     return sum(
         store.write(partial(change_slice, owner, claim_ids))
@@ -174,12 +175,10 @@ def _for_all_files(
     )
 
 
-def _add(
-    connection: Connection, account_id: str, claim_id: str, action: RequestKind, now: str
-) -> int:
+def _add(session: Session, account_id: str, claim_id: str, action: RequestKind, now: str) -> int:
     """Add a request; return 1, or 0 if the action does not apply to the file's present outcome."""
     added = ADD_REQUEST.run(
-        connection,
+        session.connection(),
         account_id=account_id,
         claim_id=claim_id,
         action=action.value,
@@ -220,9 +219,9 @@ def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
     Raises Conflict for a file that is neither failed nor held.
     """
 
-    def change(connection: Connection) -> None:
+    def change(session: Session) -> None:
         for file in files:
-            if not _dismiss(connection, file.account_id, file.claim_id):
+            if not _dismiss(session, file.account_id, file.claim_id):
                 raise Conflict(
                     f"Cannot dismiss {file.claim_id}: only failed and held files can be dismissed. "
                     f"See `resumes imports show {file.claim_id}`"
@@ -241,12 +240,15 @@ def dismiss_all_files(
     return _for_all_files(store, RequestKind.RETRY, account_id, reason, _dismiss)
 
 
-def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
+def _dismiss(session: Session, account_id: str, claim_id: str) -> int:
     """Remove the file's row and the request about it; return 1, or 0 if it is neither failed nor held."""
     file = {"account_id": account_id, "claim_id": claim_id}
-    rows = [DISMISS.run(connection, **file, outcome=fit.value).rowcount for fit in FITS.values()]
+    rows = [
+        DISMISS.run(session.connection(), **file, outcome=fit.value).rowcount
+        for fit in FITS.values()
+    ]
     if any(rows):
-        DROP.run(connection, **file)
+        DROP.run(session.connection(), **file)
     return int(sum(rows))
 
 
@@ -304,7 +306,7 @@ def drop_requests(store: Store, requests: Sequence[RequestedFile]) -> None:
         }
         for file in requests
     ]
-    store.write(lambda connection: DROP_ANSWERED.run_many(connection, rows))
+    store.write(lambda session: DROP_ANSWERED.run_many(session.connection(), rows))
 
 
 def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -> None:
@@ -314,9 +316,9 @@ def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -
     """
     now = timestamp(store.clock())
 
-    def change(connection: Connection) -> None:
-        DROP.run(connection, account_id=account_id, claim_id=claim_id)
-        connection.execute(
+    def change(session: Session) -> None:
+        DROP.run(session.connection(), account_id=account_id, claim_id=claim_id)
+        session.exec(
             update(imported_files)
             .where(
                 pk_equals(imported_files, account_id, claim_id),

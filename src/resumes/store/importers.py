@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import delete, insert, select
+from sqlmodel import Session
 
 from resumes.clock import later, timestamp
 from resumes.store.schema import importers
@@ -81,9 +82,9 @@ def register(
     }
     is_over = ~importers.c.seen_at.between(*_remembered(now_us))
 
-    def change(connection: Connection) -> None:
-        connection.execute(delete(importers).where(is_over | (importers.c.id == importer.id)))
-        connection.execute(insert(importers).values(values))
+    def change(session: Session) -> None:
+        session.exec(delete(importers).where(is_over | (importers.c.id == importer.id)))
+        session.exec(insert(importers).values(values))
 
     store.write(change, deadline_s=deadline_s)
 
@@ -91,7 +92,7 @@ def register(
 def leave(store: Store, importer_id: str, *, deadline_s: float = WRITE_DEADLINE_S) -> None:
     """Remove the importer from the list."""
     statement = delete(importers).where(importers.c.id == importer_id)
-    store.write(lambda connection: connection.execute(statement), deadline_s=deadline_s)
+    store.write(lambda session: session.exec(statement), deadline_s=deadline_s)
 
 
 def list_importers(store: Store) -> list[SeenImporter]:

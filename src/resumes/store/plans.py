@@ -4,11 +4,12 @@ that a change of a plan affects."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import ColumnElement
+from sqlmodel import Session, col, func, select
 
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store.accounts import IS_OPEN, PLANS_BY_SIZE, check_name, check_plan
-from resumes.store.schema import account_usage, accounts, plans
+from resumes.store.schema import Account, AccountUsage, Plan, PlanBase, account_usage, plans
 from resumes.store.store import Store
 from resumes.text import counted
 
@@ -38,19 +39,10 @@ def parse_maximum(text: str) -> int | None:
     return int(digits)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanInfo:
-    """A plan. `max_resumes` None is unlimited; `accounts` is the number of accounts on it."""
+class PlanInfo(PlanBase):
+    """A plan, and the number of accounts on it."""
 
-    name: str
-    max_resumes: int | None
-    api_listing: bool
-    accounts: int
-
-    @property
-    def limits(self) -> tuple[object, ...]:
-        """Return all settings of the plan, to detect a change by another process."""
-        return self.max_resumes, bool(self.api_listing)
+    accounts: int = 0
 
     @property
     def allowance(self) -> str:
@@ -78,12 +70,15 @@ class PlanChange:
 def list_plans(store: Store) -> list[PlanInfo]:
     """Return all plans, the smallest first, unlimited ones last."""
     statement = (
-        select(plans.c.name, plans.c.max_resumes, plans.c.api_listing, func.count(accounts.c.id))
-        .select_from(plans.outerjoin(accounts, (accounts.c.plan == plans.c.name) & IS_OPEN))
-        .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing)
+        select(Plan, func.count(col(Account.id)))
+        .outerjoin(Account, (col(Account.plan) == Plan.name) & IS_OPEN)
+        .group_by(*plans.columns)
         .order_by(*PLANS_BY_SIZE)
     )
-    return [PlanInfo(*row) for row in store.fetch(statement)]
+    return [
+        PlanInfo.model_validate(plan, update={"accounts": count})
+        for plan, count in store.fetch(statement)
+    ]
 
 
 def find_plan(store: Store, name: str) -> PlanInfo | None:
@@ -93,8 +88,8 @@ def find_plan(store: Store, name: str) -> PlanInfo | None:
 
 def get_plan(store: Store, name: str) -> PlanInfo:
     """Return the plan of this name. Raises NotFound, naming those that exist."""
-    with store.read() as connection:
-        check_plan(connection, name)
+    with store.session() as session:
+        check_plan(session, name)
     return next(plan for plan in list_plans(store) if plan.name == name)
 
 
@@ -106,22 +101,21 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
     name or number, and Conflict when the plan differs from the expected one.
     """
     check_change(change)
-    this = plans.c.name == change.name
-    values: dict[str, object] = {"max_resumes": change.max_resumes}
 
-    def write(connection: Connection) -> None:
-        known = select(plans.c.max_resumes, plans.c.api_listing).where(this)
-        row = connection.execute(known.with_for_update()).first()
-        if change.is_new and row is not None:
+    def write(session: Session) -> None:
+        plan = session.get(Plan, change.name, with_for_update=True)
+        if change.is_new and plan is not None:
             raise Conflict(f'Plan "{change.name}" already exists')
-        if change.expected is not None and (row is None or tuple(row) != change.expected.limits):
+        if (seen := change.expected) is not None and (
+            plan is None
+            or (plan.max_resumes, plan.api_listing) != (seen.max_resumes, seen.api_listing)
+        ):
             raise Conflict(f'Plan "{change.name}" was changed by someone else in the meantime')
-        if row is None:
-            new = values | {"name": change.name, "api_listing": bool(change.api_listing)}
-            connection.execute(insert(plans).values(new))
-        else:
-            listing = {} if change.api_listing is None else {"api_listing": change.api_listing}
-            connection.execute(update(plans).where(this).values(values | listing))
+        plan = plan or Plan(name=change.name)
+        plan.max_resumes = change.max_resumes
+        if change.api_listing is not None:
+            plan.api_listing = change.api_listing
+        session.add(plan)
 
     store.write(write)
 
@@ -187,10 +181,10 @@ def preview_change(store: Store, change: PlanChange) -> PlanImpact:
 
 def _affected(store: Store, plan: str, *conditions: ColumnElement[bool]) -> AffectedAccounts:
     statement = (
-        select(accounts.c.name, account_usage.c.resume_count, func.count().over())
-        .join(account_usage, account_usage.c.account_id == accounts.c.id)
-        .where(accounts.c.plan == plan, IS_OPEN, *conditions)
-        .order_by(account_usage.c.resume_count.desc(), accounts.c.name)
+        select(Account.name, AccountUsage.resume_count, func.count().over())
+        .join(AccountUsage)
+        .where(Account.plan == plan, IS_OPEN, *conditions)
+        .order_by(col(AccountUsage.resume_count).desc(), Account.name)
         .limit(MAX_NAMED)
     )
     rows = store.fetch(statement)

@@ -42,31 +42,38 @@ CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
 """Rows are stored in their primary key's tree, so a page of an account is one range of one tree."""
 
 
-class Plan(SQLModel, table=True):
-    """A plan: the limit and the API rights of its accounts. `max_resumes` None is unlimited.
+class PlanBase(SQLModel):
+    """A plan: the limit and the API rights of its accounts. `max_resumes` None is unlimited."""
 
-    The columns of requests are unused; the next revision drops them.
-    """
-
-    __tablename__: ClassVar[str] = "plans"
     name: str = Field(primary_key=True, sa_type=BinaryText)
     max_resumes: int | None = None
     api_listing: bool = False
+
+
+class Plan(PlanBase, table=True):
+    """A plan as it is stored. The columns of requests are unused; the next revision drops them."""
+
+    __tablename__: ClassVar[str] = "plans"
     requests_per_minute: int | None = None
     requests_per_hour: int | None = None
     requests_per_day: int | None = None
 
 
-class Account(SQLModel, table=True):
+class AccountBase(SQLModel):
     """A tenant. `id` is random and never reused; `name` is typed in commands."""
 
-    __tablename__: ClassVar[str] = "accounts"
     id: str = Field(primary_key=True, sa_type=BinaryText)
     name: str = Field(unique=True, sa_type=BinaryText)
     plan: str = Field(foreign_key="plans.name", sa_type=BinaryText)
     created_at: str = Field(sa_type=BinaryText)
     # Set first when an account is deleted, so that nothing is stored in it meanwhile.
     closed_at: str | None = Field(default=None, sa_type=BinaryText)
+
+
+class Account(AccountBase, table=True):
+    """A tenant as it is stored."""
+
+    __tablename__: ClassVar[str] = "accounts"
 
 
 class DeletedAccount(SQLModel, table=True):

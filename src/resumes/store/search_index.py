@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Self
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlmodel import Session
 
 from resumes.analyzer import list_title, load_stored
 from resumes.errors import ResumesError, StoreIncompatible
@@ -255,23 +256,26 @@ def find_candidates(
     return indexed, iter_rows(first, last)
 
 
-def remove(connection: Connection, account_id: str, resume_id: str) -> None:
+def remove(session: Session, account_id: str, resume_id: str) -> None:
     """Remove the resume from the index, in the transaction that deletes it."""
+    connection = session.connection()
     _remove(connection, account_id, ENTRY.run(connection, account_id=account_id, id=resume_id))
 
 
-def remove_oldest(connection: Connection, account_id: str, count: int) -> None:
+def remove_oldest(session: Session, account_id: str, count: int) -> None:
     """Remove this many of the account's entries, oldest first, when the account is deleted."""
+    connection = session.connection()
     _remove(
         connection, account_id, OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
     )
 
 
-def remove_strays(connection: Connection, account_id: str) -> None:
+def remove_strays(session: Session, account_id: str) -> None:
     """Remove trigrams of the account that have no entry, when the account is deleted.
 
     Only an edit by hand leaves some. In SQLite's table they stay, as no search finds them.
     """
+    connection = session.connection()
     if connection.dialect.name == "postgresql":
         run_many(connection, REMOVE_ALL_POSTGRESQL, [[account_id]])
 
@@ -309,13 +313,14 @@ class _Slice(NamedTuple):
     """The number of damaged resumes."""
 
 
-def _add_slice(some: _Slice, connection: Connection) -> float | None:
+def _add_slice(some: _Slice, session: Session) -> float | None:
     """Index the slice, except resumes deleted since it was read; return how many seconds that took.
 
     Do nothing and return None if another indexer has added it or the account is gone.
     """
     began_s = time.perf_counter()
     account_id = some.account_id
+    connection = session.connection()
     # The account may have been closed while this waited for its row.
     if OPEN_ACCOUNT.run(connection, id=account_id).fetchone() is None:
         return None

@@ -12,21 +12,29 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
-from sqlalchemy import ColumnElement, Connection, Executable, Select, literal, select, text, update
+from sqlalchemy import ColumnElement, Connection, Executable, Select, literal, update
+from sqlmodel import Session, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from resumes.clock import Clock
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.locks import retry
-from resumes.store.schema import account_usage, metadata, plans, store_facts
-from resumes.store.statements import Prepared, first_page, next_page, pk_equals, replacing
+from resumes.store.schema import (
+    AccountUsage,
+    StoreFact,
+    account_usage,
+    metadata,
+    plans,
+    store_facts,
+)
+from resumes.store.statements import Prepared, first_page, next_page, pk_equals
 from resumes.store.write_queue import (
     THREAD_ENDED,
-    Change,
     LoopWriter,
     Write,
     WriteQueue,
@@ -118,13 +126,27 @@ class Store(ABC):
         StoreIncompatible for a damaged file, and text that is not UTF-8 becomes InvalidArgument.
         """
 
-    def fetch(self, statement: Prepared | Executable, /, **values: Any) -> Sequence[Any]:
-        """Return a statement's rows. Raises what `read` raises."""
-        with self.read() as connection:
-            if isinstance(statement, Prepared):
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Yield a session for reading, whose models may be used after it. Raises what `read` raises."""
+        with self.read() as connection, session_on(connection) as session:
+            yield session
+
+    @overload
+    def fetch(self, statement: SelectOfScalar[R], /, **values: Any) -> Sequence[R]: ...
+
+    @overload
+    def fetch(self, statement: Prepared | Executable, /, **values: Any) -> Sequence[Any]: ...
+
+    def fetch(self, statement: Any, /, **values: Any) -> Sequence[Any]:
+        """Return a statement's rows, models or values. Raises what `read` raises."""
+        if isinstance(statement, Prepared):
+            with self.read() as connection:
                 rows: Sequence[Any] = statement.run(connection, **values).fetchall()
                 return rows
-            return connection.execute(statement, values).all()
+        with self.session() as session:
+            found: Sequence[Any] = session.exec(statement, params=values or None).all()
+        return found
 
     def iter_pages(
         self, statement: Select[Any], *keys: ColumnElement[Any], rows: int, **values: Any
@@ -163,7 +185,7 @@ class Store(ABC):
 
     def write(
         self,
-        change: Callable[[Connection], R],
+        change: Callable[[Session], R],
         *,
         account_id: str | None = None,
         deadline_s: float = WRITE_DEADLINE_S,
@@ -187,7 +209,7 @@ class Store(ABC):
 
     async def write_async(
         self,
-        change: Callable[[Connection], R],
+        change: Callable[[Session], R],
         *,
         account_id: str | None = None,
         deadline_s: float = WRITE_DEADLINE_S,
@@ -221,11 +243,12 @@ class Store(ABC):
         """Change an unused fact, through the queue and to the disk, to test writing. Raises what `write`
         raises."""
 
-        def change(connection: Connection) -> None:
+        def change(session: Session) -> None:
             # A new value each time, since SQLite does not write an unchanged one.
             value = f"{self.clock()} {time.monotonic_ns()}"
-            facts = update(store_facts).where(store_facts.c.name == "probe")
-            connection.execute(facts.values(value=value))
+            session.exec(
+                update(store_facts).where(pk_equals(store_facts, "probe")).values(value=value)
+            )
 
         await self.write_async(change, deadline_s=deadline_s)
 
@@ -247,45 +270,55 @@ class Store(ABC):
         self.close()
 
 
-def change_count(connection: Connection, account_id: str, resumes: int) -> None:
+def session_on(connection: Connection) -> Session:
+    """Return a session in the connection's transaction, which closing the session does not end.
+
+    Its models may be used after it.
+    """
+    return Session(connection, join_transaction_mode="rollback_only", expire_on_commit=False)
+
+
+def change_count(session: Session, account_id: str, resumes: int) -> None:
     """Add this to the account's number of resumes, in the caller's transaction."""
     count = account_usage.c.resume_count + resumes
-    this = account_usage.c.account_id == account_id
-    connection.execute(update(account_usage).where(this).values(resume_count=count))
+    this = pk_equals(account_usage, account_id)
+    session.exec(update(account_usage).where(this).values(resume_count=count))
 
 
-LOCK_ACCOUNT = Prepared(
-    select(account_usage.c.resume_count).where(pk_equals(account_usage)).with_for_update()
-)
-
-
-def lock_account(connection: Connection, account_id: str) -> int | None:
+def lock_account(session: Session, account_id: str) -> int | None:
     """Lock the account's row for this transaction, as every write to the account does first.
 
     Return its number of resumes; None if the account does not exist.
     """
-    row = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
-    return None if row is None else int(row[0])
+    this = AccountUsage.account_id == account_id
+    return session.exec(select(AccountUsage.resume_count).where(this).with_for_update()).first()
 
 
 def as_write(
-    change: Change, account_id: str | None, deadline_s: float, ignores_closed: bool = False
+    change: Callable[[Session], Any],
+    account_id: str | None,
+    deadline_s: float,
+    ignores_closed: bool = False,
 ) -> Write:
     """Return the write of `Store.write`, to be begun within `deadline_s` seconds."""
-    if account_id is not None:
-        change = partial(_change_account, account_id, change)
     return Write(
         apply_changes,
-        change,
+        partial(_change_in_session, account_id, change),
         deadline=time.monotonic() + deadline_s,
         account_id=account_id,
         ignores_closed=ignores_closed,
     )
 
 
-def _change_account(account_id: str, change: Change, connection: Connection) -> Any:
-    lock_account(connection, account_id)
-    return change(connection)
+def _change_in_session(
+    account_id: str | None, change: Callable[[Session], R], connection: Connection
+) -> R:
+    with session_on(connection) as session:
+        if account_id is not None:
+            lock_account(session, account_id)
+        result = change(session)
+        session.flush()
+    return result
 
 
 # Closed for writes
@@ -295,8 +328,6 @@ WRITERS_TIMEOUT_S: Final = 30.0
 
 RETRY_DELAYS_S: Final = (0.1,)
 
-FACTS: Final = Prepared(select(store_facts.c.name, store_facts.c.value))
-SET_FACT: Final = replacing(store_facts)
 MOVING_TO: Final = (
     select(store_facts.c.value)
     .where(store_facts.c.name == "moving_to", store_facts.c.value != "")
@@ -318,16 +349,17 @@ class Facts(NamedTuple):
     store_id: str
 
 
-def read_facts(connection: Connection) -> Facts:
+def read_facts(session: Session) -> Facts:
     """Return the store's facts as they are now."""
-    facts: dict[str, str] = dict(FACTS.run(connection).fetchall())
+    facts = {fact.name: fact.value for fact in session.exec(select(StoreFact))}
     return Facts(*(facts.get(name, "") for name in Facts._fields))
 
 
-def set_facts(connection: Connection, **facts: str) -> None:
+def set_facts(session: Session, **facts: str) -> None:
     """Set these facts of the store, in the caller's transaction."""
     for name, value in facts.items():
-        SET_FACT.run(connection, name=name, value=value)
+        session.merge(StoreFact(name=name, value=value))
+    session.flush()
 
 
 def refuse_if_closed(moving_to: str | None, batch: Sequence[Write]) -> None:
@@ -347,21 +379,21 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
     store that is being moved elsewhere, and StoreUnavailable when another process continues writing.
     """
 
-    def close(connection: Connection) -> None:
-        moving_to = read_facts(connection).moving_to
+    def close(session: Session) -> None:
+        moving_to = read_facts(session).moving_to
         if moving_to not in ("", target):
             raise Conflict(
                 f"{store.label} is being moved to {moving_to}. Copy it there, or make it writable again "
                 "with `resumes db reopen` first"
             )
-        set_facts(connection, moving_to=target, copy_id=copy_id)
+        set_facts(session, moving_to=target, copy_id=copy_id)
 
-    def wait_for_writers(connection: Connection) -> None:
+    def wait_for_writers(session: Session) -> None:
         # A transaction that wrote before the store was closed holds a lock on its tables until its end;
         # one that writes after this lock sees that it is closed. On SQLite closing waited for all.
-        if connection.dialect.name == "postgresql":
+        if session.get_bind().dialect.name == "postgresql":
             names = ", ".join(table.name for table in metadata.sorted_tables)
-            connection.execute(text(f"LOCK TABLE {names} IN SHARE MODE"))
+            session.connection().exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
 
     store.write(close, ignores_closed=True)
     retry(
@@ -374,8 +406,8 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
 
 def check_closed(store: Store, copy_id: str) -> None:
     """Raise Conflict if the store was reopened since this copy closed it."""
-    with store.read() as connection:
-        if read_facts(connection).copy_id != copy_id:
+    with store.session() as session:
+        if read_facts(session).copy_id != copy_id:
             raise Conflict(
                 "The store was reopened during the copy: what was added since is not in the copy"
             )
@@ -387,11 +419,11 @@ def reopen_store(store: Store, copy_id: str | None = None) -> str | None:
     Return the target that it was being moved to; None if it was not closed.
     """
 
-    def change(connection: Connection) -> str | None:
-        facts = read_facts(connection)
+    def change(session: Session) -> str | None:
+        facts = read_facts(session)
         if not facts.moving_to or copy_id not in (None, facts.copy_id):
             return None
-        set_facts(connection, moving_to="", copy_id="")
+        set_facts(session, moving_to="", copy_id="")
         return facts.moving_to
 
     return store.write(change, ignores_closed=True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, bindparam, delete, select
+from sqlmodel import Session
 
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
@@ -238,16 +239,16 @@ async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> 
     await store.write_async(partial(_delete, account_id, resume_id), account_id=account_id)
 
 
-def _delete(account_id: str, resume_id: str, connection: Connection) -> None:
-    gone = connection.execute(delete(resumes).where(pk_equals(resumes, account_id, resume_id)))
+def _delete(account_id: str, resume_id: str, session: Session) -> None:
+    gone = session.exec(delete(resumes).where(pk_equals(resumes, account_id, resume_id)))
     if gone.rowcount != 1:
         raise NotFound("Resume not found")
-    connection.execute(delete(documents).where(pk_equals(documents, account_id, resume_id)))
-    change_count(connection, account_id, -1)
-    connection.execute(
+    session.exec(delete(documents).where(pk_equals(documents, account_id, resume_id)))
+    change_count(session, account_id, -1)
+    session.exec(
         delete(imported_digests).where(
             imported_digests.c.account_id == account_id,
             imported_digests.c.resume_id == resume_id,
         )
     )
-    search_index.remove(connection, account_id, resume_id)
+    search_index.remove(session, account_id, resume_id)

@@ -59,7 +59,7 @@ def affected(accounts: AffectedAccounts, max_chars: int) -> str:
 
 
 MAX_CHARS = 80
-BLANK = PlanInfo("", 100, api_listing=False, accounts=0)
+BLANK = PlanInfo(name="", max_resumes=100)
 """Initial values of the form for a new plan."""
 
 RULE = "Resumes per account: a number or unlimited."
@@ -116,10 +116,10 @@ class PlanForm(Dialog[PlanInfo]):
         """Return the plan in the form. Raises InvalidArgument."""
         shown = self._shown
         return PlanInfo(
-            check_name(self._name_line.value.strip(), "plan") if shown is None else shown.name,
-            parse_maximum(self._maximum.value),
-            self._listing.chosen == "yes",
-            0 if shown is None else shown.accounts,
+            name=check_name(self._name_line.value.strip(), "plan") if shown is None else shown.name,
+            max_resumes=parse_maximum(self._maximum.value),
+            api_listing=self._listing.chosen == "yes",
+            accounts=0 if shown is None else shown.accounts,
         )
 
     @store_work(exclusive=True)

@@ -88,8 +88,8 @@ def test_a_commit_is_on_the_disk_before_it_is_answered_and_a_schema_runs_nothing
 ) -> None:
     names = ("synchronous", "journal_mode", "foreign_keys", "trusted_schema")
     values = store.write(
-        lambda connection: [
-            connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names
+        lambda session: [
+            session.connection().exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names
         ]
     )
     assert values == [2, "wal", 1, 0]
@@ -252,7 +252,7 @@ def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_counter_and_ro
 
 def raw_of(store: Store) -> Any:
     """The driver's connection that the store writes by."""
-    return store.write(driver)
+    return store.write(lambda session: driver(session.connection()))
 
 
 def test_a_full_disk_is_known_to_have_stored_nothing(store: Store, ana: AccountInfo) -> None:

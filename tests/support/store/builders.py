@@ -17,6 +17,7 @@ from typing import Any
 
 import psycopg
 from sqlalchemy import Connection, Engine, event, text
+from sqlmodel import Session
 
 from resumes import analyzer
 from resumes.errors import StoreUnavailable
@@ -50,7 +51,7 @@ from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import metadata
 from resumes.store.search_index import Indexer, list_behind
 from resumes.store.sqlite.store import SqliteStore, sqlite_engine
-from resumes.store.store import WRITE_DEADLINE_S, set_facts
+from resumes.store.store import WRITE_DEADLINE_S, session_on, set_facts
 from resumes.store.stored_resumes import Page
 from resumes.store.transfer.account_files import contents_of, export_account
 from resumes.store.transfer.copies import TABLES, TableDigest, digest_tables
@@ -196,7 +197,7 @@ def tamper(file: Path, *statements: str, seals: bool = True, **values: Any) -> P
             connection.execute(text(statement), values)
         if seals:
             digests = digest_tables(connection, lambda table, rows: None)
-            set_facts(connection, contents=contents_of(digests))
+            set_facts(session_on(connection), contents=contents_of(digests))
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
     return file
 
@@ -342,7 +343,7 @@ class Seen:
 
 def execute(store: Store, statement: str) -> None:
     """The statement is run where the store writes, and committed."""
-    store.write(lambda connection: connection.execute(text(statement)))
+    store.write(lambda session: session.connection().execute(text(statement)))
 
 
 def lose_table(store: Store, name: str) -> None:
@@ -350,10 +351,11 @@ def lose_table(store: Store, name: str) -> None:
     execute(store, f"ALTER TABLE {name} RENAME TO elsewhere")
 
 
-def rename(name: str) -> Callable[[Connection], str]:
+def rename(name: str) -> Callable[[Session], str]:
     """A change that fails on data for `bad`, as a constraint would."""
 
-    def change(connection: Connection) -> str:
+    def change(session: Session) -> str:
+        connection = session.connection()
         if name == "bad":
             connection.execute(text("INSERT INTO plans (name) VALUES ('free')"))
         connection.execute(text("UPDATE plans SET max_resumes = max_resumes + 1"))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 from zlib import crc32
 
+import sqlmodel
 from sqlalchemy import (
     Column,
     ColumnElement,
@@ -35,6 +36,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlmodel import Session
 
 from resumes.analyzer import check_stored
 from resumes.clock import timestamp
@@ -65,6 +67,7 @@ from resumes.store.accounts import (
 from resumes.store.api_keys import IS_SAME_KEY
 from resumes.store.row_bounds import YEAR_US
 from resumes.store.schema import (
+    Account,
     account_usage,
     accounts,
     api_keys,
@@ -83,7 +86,7 @@ from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import describe, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import Prepared, driver, looked_up
-from resumes.store.store import Row, Store, change_count, lock_account, set_facts
+from resumes.store.store import Row, Store, change_count, lock_account, session_on, set_facts
 from resumes.store.transfer.backups import MAGIC, check_file, copy_privately
 from resumes.store.transfer.copies import (
     TABLES,
@@ -186,7 +189,7 @@ def export_account(
                 foreign=store.label,
                 selection=_rows_of(*account, with_keys=with_keys),
             )
-            set_facts(target, contents=contents_of(digests))
+            set_facts(session_on(target), contents=contents_of(digests))
         examine(new, path)
         _mark(new, ACCOUNT_FILE_ID)
         output.put(new)
@@ -458,20 +461,22 @@ def _taken(name: str) -> Conflict:
     return Conflict(f'Account "{name}" already exists: choose another name with --name')
 
 
-def _begin(new: _NewAccount, connection: Connection) -> None:
-    check_plan(connection, new.plan, hint="Choose one with --plan")
-    taken = select(accounts.c.id).where(accounts.c.name == new.name + ARRIVING)
-    if connection.execute(taken).first() is not None:
+def _has_account(session: Session, *conditions: bool) -> bool:
+    return session.exec(sqlmodel.select(Account.id).where(*conditions)).first() is not None
+
+
+def _begin(new: _NewAccount, session: Session) -> None:
+    check_plan(session, new.plan, hint="Choose one with --plan")
+    if _has_account(session, Account.name == new.name + ARRIVING):
         raise Conflict(f'Another process is already importing the account "{new.name}"')
-    add_account(
-        connection,
-        new.account_id,
+    account = Account(
+        id=new.account_id,
         name=new.name + ARRIVING,
         plan=new.plan,
         created_at=new.source.created_at,
         closed_at=new.now,
-        last_id_us=new.source.last_id_us,
     )
+    add_account(session, account, last_id_us=new.source.last_id_us)
 
 
 def _fill(
@@ -529,26 +534,26 @@ def _iter_slices(
 _ADD: Final = {table: Prepared(insert(table)) for table in MOVED}
 
 
-def _add(new: _NewAccount, some: Sequence[_TableRow], connection: Connection) -> None:
-    _lock(connection, new)
+def _add(new: _NewAccount, some: Sequence[_TableRow], session: Session) -> None:
+    _lock(session, new)
     by_table = defaultdict(list)
     for table, row in some:
         by_table[table].append(row)
     if keys := by_table.get(key_directory):
-        _refuse_known_keys(connection, keys)
+        _refuse_known_keys(session, keys)
     for table, rows in by_table.items():
-        _ADD[table].run_rows(connection, rows)
-    change_count(connection, new.account_id, len(by_table.get(resumes, ())))
+        _ADD[table].run_rows(session.connection(), rows)
+    change_count(session, new.account_id, len(by_table.get(resumes, ())))
 
 
-def _refuse_known_keys(connection: Connection, keys: Sequence[Row]) -> None:
+def _refuse_known_keys(session: Session, keys: Sequence[Row]) -> None:
     """Raise Conflict for a key that is valid in this store, or whose id another key here has."""
     hashes, _, ids = zip(*keys, strict=True)
     # A key is revoked by its id, so the id must be unique in the store.
     known = key_directory.c.key_id.in_(ids) | key_directory.c.key_hash.in_(hashes)
     owner = accounts.c.id == key_directory.c.account_id
     found = select(key_directory.c.key_id, accounts.c.name).outerjoin(accounts, owner).where(known)
-    for key_id, name in connection.execute(found):
+    for key_id, name in session.connection().execute(found):
         if name is not None and name.endswith(ARRIVING):
             raise Conflict(
                 f"The key {key_id} is already in use by an account that is being imported. If that was "
@@ -560,24 +565,22 @@ def _refuse_known_keys(connection: Connection, keys: Sequence[Row]) -> None:
         )
 
 
-def _lock(connection: Connection, new: _NewAccount) -> None:
+def _lock(session: Session, new: _NewAccount) -> None:
     """Lock the row of the account for this transaction.
 
     Raises Conflict if it is being deleted, or is gone: another import that removes it has closed it
     again, and no rows may be added after that.
     """
-    lock_account(connection, new.account_id)
-    is_arriving = (accounts.c.id == new.account_id, accounts.c.closed_at == new.now)
-    if connection.execute(select(accounts.c.id).where(*is_arriving)).first() is None:
+    lock_account(session, new.account_id)
+    if not _has_account(session, Account.id == new.account_id, Account.closed_at == new.now):
         raise Conflict("The account was deleted during the import, or its import was restarted")
 
 
-def _open(new: _NewAccount, connection: Connection) -> None:
-    _lock(connection, new)
-    taken = connection.execute(select(accounts.c.id).where(accounts.c.name == new.name)).first()
-    if taken is not None:
+def _open(new: _NewAccount, session: Session) -> None:
+    _lock(session, new)
+    if _has_account(session, Account.name == new.name):
         raise _taken(new.name)
-    connection.execute(
+    session.exec(
         update(accounts)
         .where(accounts.c.id == new.account_id)
         .values(name=new.name, closed_at=None)

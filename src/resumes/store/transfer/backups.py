@@ -41,7 +41,7 @@ from resumes.store.sqlite.place import check_place, refuse_second_name
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import pk_equals
-from resumes.store.store import Store, read_facts, set_facts
+from resumes.store.store import Store, read_facts, session_on, set_facts
 from resumes.store.transfer.copies import (
     TABLES,
     CopyProgress,
@@ -238,7 +238,7 @@ def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
     with transaction_in(copy) as connection:
         # The backup's store may be in use elsewhere: its move, its importers, and the requests to them
         # do not concern the new store.
-        set_facts(connection, moving_to="", copy_id="")
+        set_facts(session_on(connection), moving_to="", copy_id="")
         for table in (importers, import_requests):
             connection.execute(delete(table))
         yield connection
@@ -263,7 +263,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
             is_readable, last_ids, kept_id = _read_replaced(path)
             _raise_last_ids(connection, clock(), last_ids)
             stored = count_rows(connection, resumes)
-            store_id = read_facts(connection).store_id
+            store_id = read_facts(session_on(connection)).store_id
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
         was_there = exchange(folder / "resumes.db", path, kept)
     kept_path = kept if was_there else None
@@ -287,7 +287,7 @@ def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
                 select(account_usage.c.account_id, account_usage.c.last_id_us)
             )
             last_ids = {row.account_id: row.last_id_us for row in rows}
-            store_id = read_facts(connection).store_id
+            store_id = read_facts(session_on(connection)).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             return True, last_ids, store_id
     except (StoreUnavailable, *DRIVER_ERRORS):
@@ -322,5 +322,5 @@ def _restore_rows(
         )
         _raise_last_ids(target, clock(), {})
         stored = count_rows(target, resumes)
-        store_id = read_facts(target).store_id
+        store_id = read_facts(session_on(target)).store_id
     return Restored(address.label, stored, store_id, None)
