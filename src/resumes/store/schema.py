@@ -51,12 +51,9 @@ class PlanBase(SQLModel):
 
 
 class Plan(PlanBase, table=True):
-    """A plan as it is stored. The columns of requests are unused; the next revision drops them."""
+    """A plan as it is stored."""
 
     __tablename__: ClassVar[str] = "plans"
-    requests_per_minute: int | None = None
-    requests_per_hour: int | None = None
-    requests_per_day: int | None = None
 
 
 class AccountBase(SQLModel):

@@ -1,4 +1,4 @@
-"""The tables of version 1.0.0. A new store gets today's, and skips all revisions."""
+"""The tables of version 1.0.0."""
 
 revision = "0001"
 down_revision = None
