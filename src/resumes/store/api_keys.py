@@ -10,21 +10,29 @@ import re
 import secrets
 import string
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Select, delete, insert, select, update
-from sqlmodel import Session
+import sqlalchemy
+from sqlalchemy import ColumnElement, delete, update
+from sqlmodel import Session, select
 
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
-from resumes.store.accounts import get_account, lock_open_account
-from resumes.store.schema import accounts, api_keys, key_directory, plans
+from resumes.store.accounts import IS_OPEN, get_account, lock_open_account
+from resumes.store.schema import (
+    ApiKey,
+    ApiKeyBase,
+    KeyDirectory,
+    accounts,
+    api_keys,
+    key_directory,
+    plans,
+)
 from resumes.store.statements import Prepared, pk_equals
 from resumes.store.store import Row, Store
 from resumes.text import is_harmless
@@ -62,20 +70,10 @@ class KeyState(StrEnum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyInfo:
-    """A key as it is listed."""
+class KeyInfo(ApiKeyBase):
+    """A key as it is listed; `account` is the name of its account."""
 
-    id: str
     account: str
-    name: str
-    masked: str
-    created_at: str
-    shown_at: str | None
-    last_used_at: str | None
-    expires_at: str | None
-    revoked_at: str | None
-    replaced_by: str | None
     state: KeyState
 
 
@@ -119,7 +117,7 @@ IS_SAME_KEY = (key_directory.c.account_id == api_keys.c.account_id) & (
     key_directory.c.key_id == api_keys.c.id
 )
 HOLDER = Prepared(
-    select(
+    sqlalchemy.select(
         api_keys.c.account_id,
         api_keys.c.id,
         plans.c.api_listing,
@@ -208,8 +206,8 @@ def create_key(
     expires_at = None if lifetime is None else later(now_us, lifetime)
     _check_key_name(name)
     new = NewKey(identifiers.key_id(), new_secret())
-    add = partial(_add_key, account, new, name, timestamp(now_us), expires_at=expires_at)
-    store.write(add)
+    made_at = timestamp(now_us)
+    store.write(lambda session: _add_key(session, account, new, name, made_at, expires_at))
     return new
 
 
@@ -224,7 +222,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     old = get_key(store, key_id)
     if old.state is not KeyState.ACTIVE:
         raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
-    successors = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == old.replaced_by))
+    successors = _read_keys(store, api_keys.c.id == old.replaced_by)
     if any(key.state is KeyState.ACTIVE for key in successors):
         raise Conflict(
             f"The key {key_id} was already replaced by {old.replaced_by}. Rotate that one, or create "
@@ -235,22 +233,15 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     new = NewKey(identifiers.key_id(), new_secret(), replaced=old)
 
     def change(session: Session) -> None:
-        account_id = _add_key(old.account, new, old.name, timestamp(now_us), session)
-        changed = session.exec(
-            update(api_keys)
-            .where(
-                pk_equals(api_keys, account_id, key_id),
-                api_keys.c.revoked_at.is_(None),
-                api_keys.c.expires_at.is_not_distinct_from(old.expires_at),
-                api_keys.c.replaced_by.is_not_distinct_from(old.replaced_by),
-            )
-            .values(replaced_by=new.id, expires_at=min(old.expires_at or ends_at, ends_at))
-        )
-        if not changed.rowcount:
+        account_id = _add_key(session, old.account, new, old.name, timestamp(now_us))
+        key = session.get(ApiKey, (account_id, key_id))
+        seen = None, old.expires_at, old.replaced_by
+        if key is None or (key.revoked_at, key.expires_at, key.replaced_by) != seen:
             raise Conflict(
                 f"The key {old.id} was changed by someone else in the meantime. "
                 "See its state with `resumes keys list`"
             )
+        key.replaced_by, key.expires_at = new.id, min(old.expires_at or ends_at, ends_at)
 
     store.write(change)
     return new
@@ -264,53 +255,32 @@ def _check_key_name(name: str) -> None:
 
 
 def _add_key(
-    account: str,
-    new: NewKey,
-    name: str,
-    now: str,
-    session: Session,
-    *,
-    expires_at: str | None = None,
+    session: Session, account: str, new: NewKey, name: str, now: str, expires_at: str | None = None
 ) -> str:
     """Lock the account, add the key and return the account's id."""
     account_id = lock_open_account(session, account).id
-    key_hash = hash_key(new.secret)
-    session.exec(
-        insert(api_keys).values(
-            account_id=account_id,
-            id=new.id,
-            name=name,
-            masked=mask(new.secret),
-            created_at=now,
-            expires_at=expires_at,
-        )
+    key = ApiKey(
+        account_id=account_id,
+        id=new.id,
+        name=name,
+        masked=mask(new.secret),
+        created_at=now,
+        expires_at=expires_at,
     )
-    session.exec(
-        insert(key_directory).values(key_hash=key_hash, account_id=account_id, key_id=new.id)
-    )
+    session.add(key)
+    session.add(KeyDirectory(key_hash=hash_key(new.secret), account_id=account_id, key_id=new.id))
     return account_id
 
 
 # Lists
 
-SELECT_KEYS = (
-    select(
-        api_keys.c.id, accounts.c.name.label("account"), api_keys.c.name, api_keys.c.masked,
-        api_keys.c.created_at, api_keys.c.shown_at, api_keys.c.last_used_at,
-        api_keys.c.expires_at, api_keys.c.revoked_at, api_keys.c.replaced_by,
-    )
-    .join(accounts, accounts.c.id == api_keys.c.account_id)
-    .where(accounts.c.closed_at.is_(None))
-    .order_by(accounts.c.name, api_keys.c.created_at, api_keys.c.id)
-)  # fmt: skip
-
 
 def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
     """Return all keys, or those of an account, oldest first within each account. Raises NotFound."""
     if account is None:
-        return _read_keys(store, SELECT_KEYS)
+        return _read_keys(store)
     owner = get_account(store, account, include_closed=True)
-    return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner.id))
+    return _read_keys(store, api_keys.c.account_id == owner.id)
 
 
 def get_key(store: Store, key_id: str) -> KeyInfo:
@@ -318,7 +288,7 @@ def get_key(store: Store, key_id: str) -> KeyInfo:
 
     If it was revoked, and is valid in an account that was imported later, return the valid key.
     """
-    found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
+    found = _read_keys(store, api_keys.c.id == key_id)
     if found:
         return min(found, key=lambda key: key.revoked_at is not None)
     # A key that is given instead of its ID must not appear in a log.
@@ -326,11 +296,17 @@ def get_key(store: Store, key_id: str) -> KeyInfo:
     raise NotFound(f'No key has the ID "{shown}". `resumes keys list` shows the IDs')
 
 
-def _read_keys(store: Store, statement: Select[Any]) -> list[KeyInfo]:
+def _read_keys(store: Store, *conditions: ColumnElement[bool]) -> list[KeyInfo]:
     now = timestamp(store.clock())
-    rows = store.fetch(statement)
+    statement = (
+        sqlalchemy.select(*api_keys.columns, accounts.c.name.label("account"))
+        .join(accounts)
+        .where(IS_OPEN, *conditions)
+        .order_by(accounts.c.name, api_keys.c.created_at, api_keys.c.id)
+    )
     return [
-        KeyInfo(**row._mapping, state=_state(row.revoked_at, row.expires_at, now)) for row in rows
+        KeyInfo(**row._mapping, state=_state(row.revoked_at, row.expires_at, now))
+        for row in store.fetch(statement)
     ]
 
 
@@ -350,52 +326,50 @@ def mark_shown(store: Store, key_id: str) -> None:
 
     Do nothing for a key that was revoked.
     """
-    owner = _find_owner(store, key_id)
-    if owner is None:
-        return
     shown_at = timestamp(store.clock())
-    statement = update(api_keys).where(pk_equals(api_keys, owner, key_id)).values(shown_at=shown_at)
-    store.write(lambda session: session.exec(statement), account_id=owner)
+
+    def show(key: ApiKey, _: Session) -> None:
+        key.shown_at = shown_at
+
+    _change_key(store, key_id, show)
 
 
 def revoke_key(store: Store, key_id: str) -> None:
     """Revoke the key, in every process immediately. Revoking twice is not an error. Raises NotFound."""
-    owner = _find_owner(store, key_id)
-    if owner is None:
-        get_key(store, key_id)  # raises NotFound unless it was revoked before
-        return
     now = timestamp(store.clock())
 
-    def change(session: Session) -> None:
-        session.exec(
-            update(api_keys)
-            .where(pk_equals(api_keys, owner, key_id), api_keys.c.revoked_at.is_(None))
-            .values(revoked_at=now)
-        )
-        session.exec(
-            delete(key_directory).where(
-                key_directory.c.account_id == owner, key_directory.c.key_id == key_id
-            )
-        )
+    def revoke(key: ApiKey, session: Session) -> None:
+        key.revoked_at = key.revoked_at or now
+        this = key_directory.c.account_id == key.account_id, key_directory.c.key_id == key.id
+        session.exec(delete(key_directory).where(*this))
 
-    store.write(change, account_id=owner)
+    if not _change_key(store, key_id, revoke):
+        get_key(store, key_id)  # raises NotFound unless it was revoked before
 
 
 def revoke_unshown_key(store: Store, new: NewKey) -> None:
     """Revoke a key that was not shown to its owner, and restore the expiry of the key it replaces."""
     revoke_key(store, new.id)
-    old = new.replaced
-    if old is None or (owner := _find_owner(store, old.id)) is None:
+    if (old := new.replaced) is None:
         return
-    statement = (
-        update(api_keys)
-        .where(pk_equals(api_keys, owner, old.id), api_keys.c.replaced_by == new.id)
-        .values(replaced_by=old.replaced_by, expires_at=old.expires_at)
-    )
-    store.write(lambda session: session.exec(statement), account_id=owner)
+
+    def restore(key: ApiKey, _: Session) -> None:
+        if key.replaced_by == new.id:
+            key.replaced_by, key.expires_at = old.replaced_by, old.expires_at
+
+    _change_key(store, old.id, restore)
 
 
-def _find_owner(store: Store, key_id: str) -> str | None:
-    """Return the id of the key's account from the directory; None if the key is revoked or unknown."""
-    rows = store.fetch(select(key_directory.c.account_id).where(key_directory.c.key_id == key_id))
-    return rows[0][0] if rows else None
+def _change_key(store: Store, key_id: str, change: Callable[[ApiKey, Session], None]) -> bool:
+    """Change the key, with its account locked; return False if the key is revoked or unknown."""
+    owners = store.fetch(select(KeyDirectory.account_id).where(KeyDirectory.key_id == key_id))
+    if not owners:
+        return False
+
+    def write(session: Session) -> None:
+        key = session.get(ApiKey, (owners[0], key_id))
+        if key is not None:
+            change(key, session)
+
+    store.write(write, account_id=owners[0])
+    return True

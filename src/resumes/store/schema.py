@@ -102,10 +102,9 @@ class AccountUsage(OfAccount, table=True):
     last_id_us: int = Field(default=0, sa_type=BigInteger)
 
 
-class ApiKey(OfAccount, table=True):
+class ApiKeyBase(OfAccount):
     """An API key, without the secret. Lists show `masked`."""
 
-    __tablename__: ClassVar[str] = "api_keys"
     id: str = Field(primary_key=True, sa_type=BinaryText)
     name: str = Field(sa_type=BinaryText)
     masked: str = Field(sa_type=BinaryText)
@@ -117,6 +116,12 @@ class ApiKey(OfAccount, table=True):
     revoked_at: str | None = Field(default=None, sa_type=BinaryText)
     # The id of the key that was made when this one was rotated.
     replaced_by: str | None = Field(default=None, sa_type=BinaryText)
+
+
+class ApiKey(ApiKeyBase, table=True):
+    """An API key as it is stored."""
+
+    __tablename__: ClassVar[str] = "api_keys"
 
 
 class KeyDirectory(SQLModel, table=True):
