@@ -42,7 +42,7 @@ ACROSS: Final = {
     "resumes.store.accounts.list_wrong": "doctor proves the quota of every account",
     "resumes.store.plans._affected": "whom a change of a plan hits, before it is made",
     "resumes.store.accounts.count_active_keys": "the admin's list of accounts counts keys",
-    "resumes.store.idempotency._OLDEST": "pruning finds what is old; it deletes account by account",
+    "resumes.store.idempotency.prune_async": "pruning finds what is old; it deletes account by account",
     "resumes.store.api_keys._read_keys": "the admin's list of keys, and a key by its id",
     "resumes.store.migrations.": "a migration changes whole tables",
     "resumes.store.transfer.copies.": "a copy is of a whole store",
@@ -183,7 +183,7 @@ def site_of(frame: FrameType | None) -> str | None:
         if file.is_relative_to(SRC):
             module = ".".join(file.relative_to(SRC).with_suffix("").parts)
             site = f"{module}.{frame.f_code.co_qualname}"
-            if site != "resumes.store.store.Store.fetch":  # which runs what others ask for
+            if not site.endswith((".fetch", ".fetch_async")):  # which run what others ask for
                 return site
         frame = frame.f_back
     return None

@@ -14,15 +14,14 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import bindparam, delete, select
-from sqlmodel import Session
+from sqlalchemy import bindparam, delete, literal
+from sqlmodel import Session, col, select
 
 from resumes.clock import later
-from resumes.store.schema import BinaryText, idempotency
+from resumes.store.schema import BinaryText, Idempotency, idempotency
 from resumes.store.statements import (
     Prepared,
     by_engine,
-    first_page,
     pk_equals,
     replace_on_conflict,
     upsert,
@@ -53,15 +52,6 @@ FIND_KEY = Prepared(
         pk_equals(idempotency), idempotency.c.created_at > _SINCE
     )
 )
-_TOO_OLD = idempotency.c.created_at <= _SINCE
-_OLDEST = Prepared(
-    first_page(
-        select(idempotency.c.account_id, idempotency.c.key).where(_TOO_OLD),
-        idempotency.c.created_at,
-    )
-)
-# Spares a key that was used again since it was found.
-_PRUNE = Prepared(delete(idempotency).where(pk_equals(idempotency), _TOO_OLD))
 
 
 def kept_since(now_us: int) -> str:
@@ -74,14 +64,22 @@ async def prune_async(store: Store) -> int:
 
     Writes nothing if there are none. Raises what `Store.write` raises.
     """
-    since = kept_since(store.clock())
+    since = _kept_since(literal(kept_since(store.clock()), BinaryText))
+    is_too_old = idempotency.c.created_at <= since
+    oldest = (
+        select(Idempotency.account_id, Idempotency.key)
+        .where(is_too_old)
+        .order_by(col(Idempotency.created_at))
+        .limit(SLICE_KEYS)
+    )
 
     def prune(account_id: str, keys: Sequence[str], session: Session) -> int:
-        values = ({"account_id": account_id, "key": key, "since": since} for key in keys)
-        return sum(_PRUNE.run(session.connection(), **row).rowcount for row in values)
+        # Spares a key that was used again since it was found.
+        these = idempotency.c.account_id == account_id, idempotency.c.key.in_(keys), is_too_old
+        return session.exec(delete(idempotency).where(*these)).rowcount
 
     pruned = 0
-    while rows := await store.fetch_async(_OLDEST, since=since, rows=SLICE_KEYS):
+    while rows := await store.fetch_async(oldest):
         old: dict[str, list[str]] = {}
         for account_id, key in rows:
             old.setdefault(account_id, []).append(key)

@@ -165,7 +165,9 @@ class Store(ABC):
             page = next_page(statement, *keys)
 
     @abstractmethod
-    async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+    async def fetch_async(
+        self, statement: Prepared | Executable, /, **values: Any
+    ) -> Sequence[Row]:
         """Return a statement's rows without blocking the event loop.
 
         Coroutines that run the same statement at the same time share the rows: do not change them. If the

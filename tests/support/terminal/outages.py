@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from textual.pilot import Pilot
 
 from resumes.errors import StoreUnavailable
-from resumes.store.statements import Prepared
 from resumes.store.store import Row, Size, Store
 from resumes.store.write_queue import Write
 from tests.support.terminal.driving import LIMIT_S, at_rest, presses, until
@@ -109,7 +108,7 @@ class UnsteadyStore(Store):
         with self._admission("answer"):
             pass
 
-    async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+    async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
         return await self._store.fetch_async(statement, **values)
 
     def read_version(self) -> int | None:

@@ -114,9 +114,10 @@ class PostgresStore(Store):
         except UnicodeEncodeError as error:
             raise not_text(error) from error
 
-    async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+    async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
         reader = self._loop_readers.get()
-        return await reader.fetch(*statement.bound(self._read_engine.dialect, values))
+        prepared = statement if isinstance(statement, Prepared) else Prepared(statement)
+        return await reader.fetch(*prepared.bound(self._read_engine.dialect, values))
 
     def measure(self) -> Size:
         # The whole database; its log is the server's own.

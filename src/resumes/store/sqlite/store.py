@@ -23,7 +23,7 @@ from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.place import LOGS, describe_second_name, logs_of
 from resumes.store.sqlite.writer import DRIVER_ERRORS, LogOnce, SqliteWriter
-from resumes.store.statements import Prepared, driver
+from resumes.store.statements import driver
 from resumes.store.store import Row, Size, Store
 from resumes.store.write_queue import not_text
 
@@ -174,7 +174,7 @@ class SqliteStore(Store):
     def read(self) -> "_Reading":
         return self._reading
 
-    async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+    async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
         # Without a thread, since reading the file hardly blocks.
         return self.fetch(statement, **values)
 
