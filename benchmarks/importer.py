@@ -191,9 +191,7 @@ class Watch:
         """It looks after its folder now."""
 
         def is_listed() -> bool:
-            return any(
-                one.importer.pid == self._process.pid for one in importers.list_importers(store)
-            )
+            return any(one.pid == self._process.pid for one in importers.list_importers(store))
 
         self.wait_until(is_listed, limit_s=START_LIMIT_S, step_s=LIST_STEP_S)
         self.start_s = time.perf_counter() - self.began_s

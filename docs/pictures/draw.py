@@ -145,7 +145,10 @@ def fill_up(
 def report_importer(store: Store, inbox: Path) -> None:
     """An importer runs: it has just reported."""
     began_at = timestamp(BEGAN_AT_US)
-    report = ImporterReport("0" * 24, "office", 4242, str(inbox), ImporterState.OK, (), 0, began_at)
+    state = ImporterState.OK
+    report = ImporterReport(
+        id="0" * 24, host="office", pid=4242, root=str(inbox), state=state, started_at=began_at
+    )
     importers.register(store, report)
 
 

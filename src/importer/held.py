@@ -244,7 +244,7 @@ class Reimports:
         """
         root, host = shown_root(self._root), socket.gethostname()
         return any(
-            seen.is_live and seen.importer.root == root and seen.importer.host != host
+            seen.is_live and seen.root == root and seen.host != host
             for seen in importers.list_importers(self._store)
         )
 

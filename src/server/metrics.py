@@ -299,7 +299,7 @@ def _iter_import_metrics(imports: _Imports) -> Iterator[Metric]:
     for tally in imports.files:
         files.add_metric([tally.outcome, tally.reason or ""], tally.files)
     yield files
-    live = [seen.importer for seen in imports.importers if seen.is_live]
+    live = [seen for seen in imports.importers if seen.is_live]
     states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in ImporterState:
         states.add_metric([state], sum(importer.state is state for importer in live))

@@ -111,7 +111,7 @@ def test_an_importer_finds_files_by_event_or_by_scan_and_is_announced_while_it_r
         wait_until(lambda: inbox.names() == ["1"])
         inbox.drop("ana/deep/2.json", a_document("2"))
         wait_until(lambda: inbox.names() == ["1", "2"])
-        row = importers.list_importers(inbox.store)[0].importer
+        row = importers.list_importers(inbox.store)[0]
         assert (row.root, row.host, row.pid) == (str(inbox.root), socket.gethostname(), os.getpid())
         assert row.state is (ImporterState.POLLING if poll else ImporterState.OK)
         assert ["polling was requested" in one.sentence for one in row.findings] == [True] * poll
@@ -158,7 +158,7 @@ def test_doctor_and_requests_know_the_importer_of_the_inbox_whatever_its_path(
     drop(settings.inbox, "ana/1.json", b"{}")
     with inbox.watched(settings.inbox):
         wait_until(lambda: len(inbox.files) == 1)
-        row = importers.list_importers(inbox.store)[0].importer
+        row = importers.list_importers(inbox.store)[0]
         assert installation.watches(row.root)
     importers.register(inbox.store, row)
     import_requests.request_files(inbox.store, inbox.rows(), RequestKind.RETRY)

@@ -533,12 +533,12 @@ def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(inbox: Inbox) -> No
         wait_until(
             lambda: any("No new files will be imported" in notice for notice in inbox.notices)
         )
-        wait_until(lambda: any(one.importer.findings for one in list_importers(inbox.store)))
+        wait_until(lambda: any(one.findings for one in list_importers(inbox.store)))
         inbox.root.mkdir()
         inbox.drop("ana/1.json", a_document("1"))
         wait_until(lambda: inbox.names() == ["1"])
         wait_until(lambda: "Importing resumed" in inbox.notices)
-        wait_until(lambda: not any(one.importer.findings for one in list_importers(inbox.store)))
+        wait_until(lambda: not any(one.findings for one in list_importers(inbox.store)))
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import dataclasses
 import functools
 import json
 import os
@@ -287,8 +286,7 @@ async def test_an_importer_that_is_silent_is_said_to_be_and_of_many_the_first_ar
                 "○ Importer not running. Start it with `resumes up`.",
             )
             for number in range(5):
-                one = an_importer(root=f"/srv/{number}")
-                importers.register(store, dataclasses.replace(one, id=f"{number:024x}"))
+                importers.register(store, an_importer(f"{number:024x}", root=f"/srv/{number}"))
             await shows(pilot.app, "● watching", "and 3 more importers")
             assert len([line for line in lines(pilot.app) if "● watching" in line]) == 3
 

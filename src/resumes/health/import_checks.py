@@ -186,7 +186,7 @@ def _list_roots(store: Store, home: Path, inbox: Path, seen: Sequence[SeenImport
     Folders of other stores, and those whose owner cannot be read, are left out.
     """
     owner = watched_folder.owner_of(store)
-    others = [*watched_folder.list_watched(home), *(Path(known.importer.root) for known in seen)]
+    others = [*watched_folder.list_watched(home), *(Path(known.root) for known in seen)]
     roots = []
     for root in dict.fromkeys([Path(os.path.realpath(inbox)), *others]):
         with suppress(OSError):
@@ -206,9 +206,9 @@ def iter_unknown_account_findings(
     """
     seen = importers.list_importers(store)
     reported = {
-        known.importer.root
+        known.root
         for known in seen
-        for finding in known.importer.findings
+        for finding in known.findings
         if known.is_live and finding.key == watched_folder.UNKNOWN_ACCOUNTS
     }
     for root in _list_roots(store, home, inbox, seen):
@@ -348,13 +348,13 @@ def iter_importer_findings(
     """
     host = host or socket.gethostname()
     seen = importers.list_importers(store)
-    watched = {known.importer.root for known in seen if known.is_live}
+    watched = {known.root for known in seen if known.is_live}
     for known in seen:
         if known.is_live:
             yield _check_live(known)
         else:
             # A store in a file belongs to one machine, even if its name changes, as a container's does.
-            is_here = store.path is not None or known.importer.host == host
+            is_here = store.path is not None or known.host == host
             yield _check_silent(installation, known, is_here=is_here, watched=watched)
     waiting = [
         *_iter_waiting(installation, store, watched),
@@ -366,8 +366,7 @@ def iter_importer_findings(
         yield Finding("importer", text, is_idle=True)
 
 
-def _check_live(seen: SeenImporter) -> Finding:
-    importer = seen.importer
+def _check_live(importer: SeenImporter) -> Finding:
     sentences = ". ".join(finding.sentence.rstrip(".") for finding in importer.findings)
     text = f"watches {importer.root} (process {importer.pid} on {importer.host})"
     if importer.waiting:
@@ -379,12 +378,11 @@ def _check_live(seen: SeenImporter) -> Finding:
 
 
 def _check_silent(
-    installation: Installation, seen: SeenImporter, *, is_here: bool, watched: Set[str]
+    installation: Installation, importer: SeenImporter, *, is_here: bool, watched: Set[str]
 ) -> Finding:
-    importer = seen.importer
     text = (
         f"process {importer.pid} on {importer.host}, which watched {importer.root}, "
-        f"has not responded for {span(seen.age_s)}"
+        f"has not responded for {span(importer.age_s)}"
     )
     if importer.root in watched:
         return Finding(
@@ -442,7 +440,7 @@ def _iter_dropped(
     """Find files that were dropped into folders that no importer watches."""
     settings = installation.settings()
     inbox = os.path.realpath(settings.inbox)
-    watched = {known.importer.root for known in seen if known.is_live}
+    watched = {known.root for known in seen if known.is_live}
     for root in _list_roots(store, settings.home, settings.inbox, seen):
         is_inbox = str(root) == inbox
         shown = watched_folder.shown_root(root)

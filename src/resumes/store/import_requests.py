@@ -268,7 +268,7 @@ def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
     roots = [root for (root,) in found]
     if not roots:
         return []
-    watched = {seen.importer.root for seen in list_importers(store) if seen.is_live}
+    watched = {seen.root for seen in list_importers(store) if seen.is_live}
     return [
         root
         for root in sorted(roots, key=lambda root: root or "")

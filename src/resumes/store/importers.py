@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import delete, insert, select
-from sqlmodel import Session
+from sqlalchemy import delete
+from sqlmodel import Session, select
 
 from resumes.clock import later, timestamp
-from resumes.store.schema import importers
+from resumes.store.schema import ImporterBase, ImporterProcess, importers
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 LIVE_S = 60
@@ -39,29 +39,16 @@ class ImporterFinding:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class ImporterReport:
-    """A report of an importer. `root` is escaped; `id` is 24 random hex digits.
+class ImporterReport(ImporterBase):
+    """What an importer says of itself."""
 
-    `waiting` counts the files that wait in the inbox, as last known.
-    """
-
-    id: str
-    host: str
-    pid: int
-    root: str
     state: ImporterState
-    findings: tuple[ImporterFinding, ...]
-    waiting: int | None
-    started_at: str
+    findings: tuple[ImporterFinding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SeenImporter:
-    """An importer, and the time of its last report."""
+class SeenImporter(ImporterReport):
+    """An importer, as it reported itself `age_s` seconds ago."""
 
-    importer: ImporterReport
-    seen_at: str
     age_s: float
 
     @property
@@ -75,16 +62,13 @@ def register(
 ) -> None:
     """Store the importer's report, and remove importers that were not seen for a day."""
     now_us = store.clock()
-    values = asdict(importer) | {
-        "state": importer.state.value,
-        "findings": json.dumps([asdict(finding) for finding in importer.findings]),
-        "seen_at": timestamp(now_us),
-    }
+    findings = json.dumps([asdict(finding) for finding in importer.findings])
+    update = {"findings": findings, "seen_at": timestamp(now_us)}
     is_over = ~importers.c.seen_at.between(*_remembered(now_us))
 
     def change(session: Session) -> None:
         session.exec(delete(importers).where(is_over | (importers.c.id == importer.id)))
-        session.exec(insert(importers).values(values))
+        session.add(ImporterProcess.model_validate(importer, update=update))
 
     store.write(change, deadline_s=deadline_s)
 
@@ -99,23 +83,16 @@ def list_importers(store: Store) -> list[SeenImporter]:
     """Return the importers that were seen within a day, by folder, the most recent first."""
     now_us = store.clock()
     statement = (
-        select(importers)
+        select(ImporterProcess)
         .where(importers.c.seen_at.between(*_remembered(now_us)))
         .order_by(importers.c.root, importers.c.seen_at.desc(), importers.c.id)
     )
     now = datetime.fromisoformat(timestamp(now_us))
     seen = []
     for row in store.fetch(statement):
-        key, host, pid, root, state, found, waiting, started_at, seen_at = row
-        findings = tuple(
-            ImporterFinding(item["key"], ImporterState(item["state"]), item["sentence"])
-            for item in json.loads(found)
-        )
-        report = ImporterReport(
-            key, host, pid, root, ImporterState(state), findings, waiting, started_at
-        )
-        age_s = max(0.0, (now - datetime.fromisoformat(seen_at)).total_seconds())
-        seen.append(SeenImporter(report, seen_at, age_s))
+        age_s = max(0.0, (now - datetime.fromisoformat(row.seen_at)).total_seconds())
+        update = {"findings": json.loads(row.findings), "age_s": age_s}
+        seen.append(SeenImporter.model_validate(row, update=update))
     return seen
 
 
@@ -132,6 +109,5 @@ def count_waiting(seen: Iterable[SeenImporter]) -> int:
     by_root: dict[str, int] = {}
     for known in seen:
         if known.is_live:
-            root = known.importer.root
-            by_root[root] = max(by_root.get(root, 0), known.importer.waiting or 0)
+            by_root[known.root] = max(by_root.get(known.root, 0), known.waiting or 0)
     return sum(by_root.values())

@@ -246,18 +246,26 @@ class ImportRequest(OfAccount, table=True):
     root: str | None = Field(default=None, sa_type=BinaryText)
 
 
-class ImporterProcess(SQLModel, table=True):
-    """The last report of an importer, at `seen_at`. `findings` is JSON (resumes.store.importers)."""
+class ImporterBase(SQLModel):
+    """The report of an importer. `root` is escaped; `id` is 24 random hex digits.
 
-    __tablename__: ClassVar[str] = "importers"
+    `findings` is JSON in the table. `waiting` counts the files in the inbox, as last known.
+    """
+
     id: str = Field(primary_key=True, sa_type=BinaryText)
     host: str = Field(sa_type=BinaryText)
     pid: int
     root: str = Field(sa_type=BinaryText)
     state: str = Field(sa_type=BinaryText)
-    findings: str = Field(sa_type=BinaryText)
+    findings: Any = Field(sa_type=BinaryText)
     waiting: int | None = None
     started_at: str = Field(sa_type=BinaryText)
+
+
+class ImporterProcess(ImporterBase, table=True):
+    """The last report of an importer, at `seen_at`."""
+
+    __tablename__: ClassVar[str] = "importers"
     seen_at: str = Field(sa_type=BinaryText)
 
 

@@ -33,14 +33,13 @@ HEALTHY: Final = {ImporterState.OK: "$text-success", ImporterState.POLLING: "$te
 
 def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content]:
     """Yield the state of each importer; if none is live, `start` is the command to start one."""
-    live = [status for status in seen if status.is_live]
-    watched = {status.importer.root for status in live}
-    silent = [status for status in seen if not status.is_live]
-    shown = [*live, *(status for status in silent if status.importer.root not in watched)]
-    for status in shown[:MAX_IMPORTERS]:
-        importer = status.importer
-        if not status.is_live:
-            text = f"○ {importer.root}: importer has not responded for {span(status.age_s)}"
+    live = [importer for importer in seen if importer.is_live]
+    watched = {importer.root for importer in live}
+    silent = [importer for importer in seen if not importer.is_live]
+    shown = [*live, *(importer for importer in silent if importer.root not in watched)]
+    for importer in shown[:MAX_IMPORTERS]:
+        if not importer.is_live:
+            text = f"○ {importer.root}: importer has not responded for {span(importer.age_s)}"
             yield safe(text, "$text-warning")
             continue
         is_healthy = importer.state in HEALTHY
@@ -48,7 +47,7 @@ def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content
         waits = counted(importer.waiting, "file") if importer.waiting else "no files"
         parts = [
             safe(f"{sign} watching {importer.root}", style),
-            safe(f"last seen {int(status.age_s)} s ago", "dim"),
+            safe(f"last seen {int(importer.age_s)} s ago", "dim"),
             safe(f"{waits} waiting"),
         ]
         yield joined(parts, by=" · ")

@@ -176,7 +176,7 @@ class Scene:
             return [
                 f"{finding.state.value}: {finding.sentence}"
                 for one in importers.list_importers(store)
-                for finding in one.importer.findings
+                for finding in one.findings
             ]
 
     def is_ready(self, watch: Watch) -> bool:
