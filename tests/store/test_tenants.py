@@ -52,7 +52,7 @@ def statements_of(module: Any) -> Iterator[tuple[str, str]]:
 
 
 def compiled(prepared: Prepared, dialect: Any) -> str:
-    return str(prepared._statement.compile(dialect=dialect))
+    return Prepared(prepared._statement)._for(dialect)[0]
 
 
 def sites() -> set[str]:

@@ -46,7 +46,9 @@ _SINCE = _kept_since(bindparam("since", type_=BinaryText))
 _NEW: dict[str, Any] = {column.name: bindparam(column.name) for column in idempotency.columns} | {
     "created_at": _used_at(bindparam("created_at", type_=BinaryText))
 }
-ADD_KEY = Prepared(replace_on_conflict(upsert(idempotency).values(_NEW), idempotency))
+ADD_KEY = Prepared(
+    lambda dialect: replace_on_conflict(upsert(idempotency, dialect).values(_NEW), idempotency)
+)
 FIND_KEY = Prepared(
     select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
         pk_equals(idempotency), idempotency.c.created_at > _SINCE

@@ -103,8 +103,8 @@ WANTED = select(
 
 
 ADD_REQUEST = Prepared(
-    replace_on_conflict(
-        upsert(import_requests).from_select(import_requests.columns.keys(), WANTED),
+    lambda dialect: replace_on_conflict(
+        upsert(import_requests, dialect).from_select(import_requests.columns.keys(), WANTED),
         import_requests,
     )
 )

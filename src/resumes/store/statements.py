@@ -6,6 +6,7 @@ with text, integers and bytes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import (
@@ -23,21 +24,18 @@ from sqlalchemy import (
     select,
     tuple_,
 )
-from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from resumes.store.schema import BinaryText
 
-upsert = sqlite.insert
-"""Inserts with ON CONFLICT. PostgreSQL's dialect compiles this construct too."""
-
 
 class Prepared:
-    """A statement whose parameters are `bindparam`s, given by name when it runs."""
+    """A statement whose parameters are `bindparam`s, given by name when it runs. If engines need
+    different ones, a function returns that of a dialect."""
 
-    def __init__(self, statement: Executable) -> None:
+    def __init__(self, statement: Executable | Callable[[Dialect], Executable]) -> None:
         self._statement: Any = statement
         self._compiled: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {}
 
@@ -51,7 +49,10 @@ class Prepared:
     def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...], dict[str, Any]]:
         name = dialect.name
         if name not in self._compiled:
-            compiled: Any = self._statement.compile(dialect=dialect)
+            statement = self._statement
+            if not isinstance(statement, Executable):
+                statement = statement(dialect)
+            compiled: Any = statement.compile(dialect=dialect)
             # Constant values of the statement, such as an offset that a dialect adds.
             constants = {key: value for key, value in compiled.params.items() if value is not None}
             self._compiled[name] = (str(compiled), tuple(compiled.positiontup), constants)
@@ -154,13 +155,19 @@ def replacing(
     """
     given = [column.name for column in table.columns] if names is None else names
     values: dict[str, Any] = {name: bindparam(name) for name in given}
-    return Prepared(replace_on_conflict(upsert(table).values(values), table, keeps))
+    return Prepared(
+        lambda dialect: replace_on_conflict(upsert(table, dialect).values(values), table, keeps)
+    )
 
 
-def replace_on_conflict(
-    statement: sqlite.Insert, table: Table, keeps: Collection[str] = ()
-) -> Executable:
-    """Return the insert with a clause that replaces a row with the same primary key, as `replacing`."""
+def upsert(table: Table, dialect: Dialect) -> Any:
+    """Return the dialect's own insert, which has ON CONFLICT."""
+    # Only the dialect in use is loaded: PostgreSQL's takes long to import.
+    return import_module(f"sqlalchemy.dialects.{dialect.name}").insert(table)
+
+
+def replace_on_conflict(statement: Any, table: Table, keeps: Collection[str] = ()) -> Any:
+    """Return the upsert with a clause that replaces a row with the same primary key, as `replacing`."""
     keys = [column.name for column in table.primary_key]
     new = statement.excluded
     replaced = {

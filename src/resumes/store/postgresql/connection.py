@@ -26,16 +26,12 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGresult
 from sqlalchemy import Engine, NullPool
-from sqlalchemy.dialects.sqlite.dml import OnConflictClause
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import ResumesError, StatementRefused, StoreUnavailable
 from resumes.store.addresses import PostgresAddress
 from resumes.store.statements import driver
 from resumes.store.write_queue import LostRace
-
-# The only attribute that PostgreSQL's compiler needs and SQLite's clause lacks (`statements.upsert`).
-OnConflictClause.constraint_target = None  # type: ignore[attr-defined]
 
 DRIVER_ERRORS: Final = (DBAPIError, psycopg.Error)
 """A driver's error, as SQLAlchemy wraps it and as statements that bypass SQLAlchemy raise it."""
