@@ -57,8 +57,8 @@ ACROSS: Final = {
     "resumes.store.import_requests.list_requests": "an importer takes up what is asked of its folder",
     "resumes.store.import_requests.find_oldest": "doctor: whether anybody waits for an importer",
     "resumes.store.import_requests.list_unwatched_roots": "doctor and importers: folders that no importer watches",
-    "resumes.store.search_index.BEHIND": "the indexer finds accounts to index, one by one then",
-    "resumes.store.search_index.NEXT_NUMBER": "an account's number in SQLite's index is its own",
+    "resumes.store.search_index.list_behind": "the indexer finds accounts to index, one by one then",
+    "resumes.store.search_index._begin_progress": "an account's number in SQLite's index is its own",
     "resumes.store.import_history.": "metrics and the admin's overview count all files",
 }
 """Where statements may touch many accounts, and why: functions, statements, or (with a dot at the

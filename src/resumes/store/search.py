@@ -11,19 +11,19 @@ Both are compared by the same rule (`holds`), so a result does not depend on the
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, literal, select
+from sqlalchemy import Connection, Select, func, select
 
 from resumes.errors import InvalidArgument
 from resumes.store.entry import Entry
 from resumes.store.identifiers import MAX_ID
 from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, find_candidates, searched_words
-from resumes.store.statements import Prepared, first_page, limit_param, params_equal
+from resumes.store.statements import in_order
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Page, check_cursor
 from resumes.text import find_term, folded
@@ -69,18 +69,6 @@ class SearchResult(NamedTuple):
     unindexed: int
 
 
-_BETWEEN = (
-    params_equal(resumes.c.account_id),
-    resumes.c.id > bindparam("after"),
-    resumes.c.id < bindparam("before"),
-)
-_NOT_INDEXED = select(*COLUMNS, EMAIL).where(*_BETWEEN)
-NOT_INDEXED = Prepared(first_page(_NOT_INDEXED, resumes.c.id))
-NEWEST_NOT_INDEXED = Prepared(first_page(_NOT_INDEXED, resumes.c.id.desc()))
-_REST = select(literal(1).label("one")).where(*_BETWEEN).limit(limit_param("rows")).subquery()
-COUNT_REST = Prepared(select(func.count()).select_from(_REST))
-
-
 def find_page(
     store: Store,
     account_id: str,
@@ -117,9 +105,8 @@ def find_page(
             entries = list(islice(found, limit + 1))
         unindexed = 0
         if scan.rest is not None:
-            after, before = scan.rest
-            rest = {"after": after, "before": before, "rows": MAX_UNINDEXED}
-            (unindexed,) = COUNT_REST.run(connection, account_id=account_id, **rest).fetchone()
+            rest = scan.rest.with_only_columns(resumes.c.id).limit(MAX_UNINDEXED).subquery()
+            unindexed = connection.execute(select(func.count()).select_from(rest)).scalar_one()
         if len(entries) > limit:
             return SearchResult(Page(entries[:limit], entries[limit - 1].id), unindexed)
         return SearchResult(Page(entries, scan.goes_on_at), unindexed)
@@ -134,8 +121,8 @@ class _Scan:
     terms: Sequence[str]
     is_newest_first: bool
     is_late: Callable[[], bool]
-    rest: tuple[str, str] | None = None
-    """The range of ids that was not compared; None if all were."""
+    rest: Select[Any] | None = None
+    """Selects the resumes that were not compared; None if all were."""
 
     goes_on_at: str | None = None
     """The cursor of the next page although this page is not full."""
@@ -152,15 +139,15 @@ class _Scan:
         )
         with contextlib.closing(candidates):
             if self.is_newest_first:
-                yield from self._iter_unindexed(indexed, begin)
+                yield from self._iter_unindexed(begin, down_to=indexed)
                 self.goes_on_at = yield from self._iter_indexed(candidates)
                 return
             stopped_at = yield from self._iter_indexed(candidates)
         after = stopped_at or max(begin, indexed)
         if stopped_at is not None or self.is_late():
-            self.rest = after, MAX_ID
+            self.rest = self._following(after)
         else:
-            yield from self._iter_unindexed(after, MAX_ID)
+            yield from self._iter_unindexed(after)
 
     def _iter_indexed(self, candidates: Any) -> Generator[Entry, None, str | None]:
         """Yield the candidates that contain the terms; return the id at which the time was over, if any."""
@@ -171,19 +158,21 @@ class _Scan:
                 return str(columns[0])
         return None
 
-    def _iter_unindexed(self, after: str, before: str) -> Iterator[Entry]:
-        statement = NEWEST_NOT_INDEXED if self.is_newest_first else NOT_INDEXED
-        while page := statement.run(
-            self.connection, account_id=self.account_id, after=after, before=before, rows=PAGE_ROWS
-        ).fetchall():
-            for *columns, email in page:
-                _, title, name, *_ = columns
-                if holds(searched_words(title, name, email), self.terms):
-                    yield Entry._make(columns)
-            last = page[-1][0]
-            after, before = (after, last) if self.is_newest_first else (last, before)
+    def _iter_unindexed(self, cursor: str, *, down_to: str = "") -> Generator[Entry, None, None]:
+        following = self._following(cursor, down_to)
+        while page := self.connection.execute(following.limit(PAGE_ROWS)).all():
+            for row in page:
+                if holds(searched_words(row.title, row.name, row.email), self.terms):
+                    yield Entry._make(row[:-1])
+            following = self._following(page[-1].id, down_to)
             if self.is_late():
-                self.rest = after, before
+                self.rest = following
                 return
             if len(page) < PAGE_ROWS:
                 return
+
+    def _following(self, cursor: str, down_to: str = "") -> Select[Any]:
+        """Select the resumes that come after the cursor, with the newest first only those above an id."""
+        these = resumes.c.account_id == self.account_id, resumes.c.id > down_to
+        statement = select(*COLUMNS, EMAIL).where(*these)
+        return in_order(statement, resumes.c.id, cursor, is_newest_first=self.is_newest_first)

@@ -10,18 +10,26 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Self
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
-from sqlmodel import Session
+import sqlalchemy
+from sqlalchemy import Connection, delete, func, insert
+from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from resumes.analyzer import list_title, load_stored
 from resumes.errors import ResumesError, StoreIncompatible
+from resumes.store.entry import Entry
 from resumes.store.identifiers import position_of, resume_id
 from resumes.store.schema import (
+    Account,
+    Document,
+    ResumeRow,
+    SearchEntry,
+    SearchProgress,
     account_usage,
     accounts,
     documents,
@@ -30,13 +38,10 @@ from resumes.store.schema import (
     search_progress,
 )
 from resumes.store.statements import (
-    Prepared,
     document_email,
     driver,
-    first_page,
-    limit_param,
+    in_order,
     looked_up,
-    params_equal,
     pk_equals,
     run_many,
     upsert,
@@ -93,11 +98,7 @@ def trigrams_of_terms(terms: Iterable[str]) -> set[str]:
 # The tables of trigrams
 
 
-def _in_both_orders(sql: str) -> Mapping[bool, str]:
-    """Return the statement for both orders; the key is whether the newest come first."""
-    # Constant strings: a driver hashes and compares a new string each time.
-    return {False: sql.format(order="ASC"), True: sql.format(order="DESC")}
-
+_ENTRY: Final = ", ".join(f"r.{name}" for name in Entry._fields)
 
 # Trigrams on SQLite. An entry's row id is the account's number, and below it the entry's own. So an
 # account is one range of rows, FTS5 gives rows with certain trigrams in the order of ids, and a search
@@ -113,14 +114,13 @@ REMOVE_SQLITE: Final = (
     "INSERT INTO search_trigrams (search_trigrams, rowid, trigrams) VALUES ('delete', ?, ?)"
 )
 # CROSS JOIN fixes the order of the tables, so that rows are produced lazily and need no sort.
-CANDIDATES_SQLITE: Final = _in_both_orders(
-    "SELECT e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
-    " FROM search_trigrams"
+CANDIDATES_SQLITE: Final = (
+    f"SELECT e.words, {_ENTRY} FROM search_trigrams"
     " CROSS JOIN search_entries AS e"
     " ON e.account_id = ? AND e.seq = search_trigrams.rowid - ?"
     " CROSS JOIN resumes AS r ON r.account_id = e.account_id AND r.id = e.id"
     " WHERE search_trigrams MATCH ? AND search_trigrams.rowid BETWEEN ? AND ?"
-    " ORDER BY search_trigrams.rowid {order}"
+    " ORDER BY search_trigrams.rowid "
 )
 
 # Trigrams on PostgreSQL. Each is hashed together with the account's number to 64 bits, so that trigrams
@@ -136,16 +136,15 @@ REMOVE_POSTGRESQL: Final = "DELETE FROM search_trigrams WHERE account_id = %s AN
 REMOVE_ALL_POSTGRESQL: Final = "DELETE FROM search_trigrams WHERE account_id = %s"
 # Lookups rather than joins (see `looked_up`), with limits so that they remain such. An entry is the
 # first one from its number on: in that order only the index of numbers gives it without a sort.
-CANDIDATES_POSTGRESQL: Final = _in_both_orders(
-    "SELECT p.seq, e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
-    " FROM search_trigrams p"
+CANDIDATES_POSTGRESQL: Final = (
+    f"SELECT p.seq, e.words, {_ENTRY} FROM search_trigrams p"
     " JOIN LATERAL (SELECT s.seq, s.id, s.words FROM search_entries s"
     " WHERE s.account_id = p.account_id AND s.seq >= p.seq ORDER BY s.seq LIMIT 1) e"
     " ON e.seq = p.seq"
     " JOIN LATERAL (SELECT o.* FROM resumes o"
     " WHERE o.account_id = p.account_id AND o.id = e.id LIMIT 1) r ON true"
     " WHERE p.account_id = %s AND p.seq BETWEEN %s AND %s AND p.trigrams @> %s::bigint[]"
-    " ORDER BY p.seq {order} LIMIT %s"
+    " ORDER BY p.seq "
 )
 
 
@@ -166,46 +165,9 @@ def _hashes(number: int, trigrams: Iterable[str]) -> str:
 
 # The index
 
-_OF_ACCOUNT = params_equal(search_entries.c.account_id)
-PROGRESS = Prepared(
-    select(
-        search_progress.c.number, search_progress.c.last_seq, search_progress.c.indexed_us
-    ).where(pk_equals(search_progress))
-)
-NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
-# Has no effect if another process has taken the number.
-ADD_PROGRESS = Prepared(upsert(search_progress).on_conflict_do_nothing(index_elements=["number"]))
-MOVE_PROGRESS = Prepared(
-    update(search_progress)
-    .where(search_progress.c.account_id == bindparam("account"))
-    .values(last_seq=bindparam("last_seq"), indexed_us=bindparam("indexed_us"))
-)
-OPEN_ACCOUNT = Prepared(
-    select(accounts.c.id).where(pk_equals(accounts), accounts.c.closed_at.is_(None))
-)
-STORED_BETWEEN = Prepared(
-    select(resumes.c.id).where(
-        params_equal(resumes.c.account_id),
-        resumes.c.id.between(bindparam("first"), bindparam("last")),
-    )
-)
-ADD_ENTRY = Prepared(insert(search_entries))
-_ENTRIES = select(search_entries.c.seq, search_entries.c.words).where(_OF_ACCOUNT)
-ENTRY = Prepared(_ENTRIES.where(params_equal(search_entries.c.id)))
-OLDEST_ENTRIES = Prepared(first_page(_ENTRIES, search_entries.c.seq))
-REMOVE_ENTRY = Prepared(delete(search_entries).where(pk_equals(search_entries)))
-_SEQ = select(search_entries.c.seq).where(_OF_ACCOUNT).limit(1)
-SEQ_AFTER = Prepared(
-    _SEQ.where(search_entries.c.id > bindparam("cursor")).order_by(search_entries.c.id)
-)
-SEQ_BEFORE = Prepared(
-    _SEQ.where(search_entries.c.id < bindparam("cursor")).order_by(search_entries.c.id.desc())
-)
-
-
 EMAIL: Final = looked_up(
     document_email(documents.c.document), documents, resumes.c.account_id, resumes.c.id
-)
+).label("email")
 """The email address of a resume, for statements that select from `resumes`."""
 
 
@@ -224,24 +186,28 @@ def find_candidates(
     A row has the resume's words and then the columns of an `Entry`. The id is empty if no resume of the
     account is indexed yet.
     """
-    progress = PROGRESS.run(connection, account_id=account_id).fetchone()
-    indexed = "" if progress is None else _last_id(progress[2])
-    if not indexed or (cursor >= indexed and not is_newest_first):
+    this = pk_equals(search_progress, account_id)
+    progress = connection.execute(sqlalchemy.select(search_progress).where(this)).one_or_none()
+    indexed = "" if progress is None else _last_id(progress.indexed_us)
+    if progress is None or (cursor >= indexed and not is_newest_first):
         return indexed, (_ for _ in ())
-    number, last, _ = progress
-    seq = SEQ_BEFORE if is_newest_first else SEQ_AFTER
-    row = seq.run(connection, account_id=account_id, cursor=cursor).fetchone()
+    number, order = progress.number, "DESC" if is_newest_first else "ASC"
+    entries = search_entries.c
+    seqs = sqlalchemy.select(entries.seq).where(entries.account_id == account_id).limit(1)
+    seqs = in_order(seqs, entries.id, cursor, is_newest_first=is_newest_first)
+    seq = connection.execute(seqs).scalar_one_or_none()
     if is_newest_first:
-        first, last = 0, -1 if row is None else row[0]
+        first, last = 0, -1 if seq is None else seq
     else:
-        first = last + 1 if row is None else row[0]
+        first, last = progress.last_seq + 1 if seq is None else seq, progress.last_seq
     trigrams = trigrams_of_terms(terms)
+    # These two go past SQLAlchemy, since a common word has thousands of rows.
     if connection.dialect.name == "sqlite":
         base = number << NUMBER_SHIFT
         query = " AND ".join(sorted(map(_token, trigrams)))
         values = [account_id, base, query, base + first, base + last]
-        return indexed, driver(connection).execute(CANDIDATES_SQLITE[is_newest_first], values)
-    sql, hashes = CANDIDATES_POSTGRESQL[is_newest_first], _hashes(number, trigrams)
+        return indexed, driver(connection).execute(CANDIDATES_SQLITE + order, values)
+    sql, hashes = f"{CANDIDATES_POSTGRESQL}{order} LIMIT %s", _hashes(number, trigrams)
 
     def iter_rows(first: int, last: int) -> Iterator[Sequence[Any]]:
         while True:
@@ -258,16 +224,14 @@ def find_candidates(
 
 def remove(session: Session, account_id: str, resume_id: str) -> None:
     """Remove the resume from the index, in the transaction that deletes it."""
-    connection = session.connection()
-    _remove(connection, account_id, ENTRY.run(connection, account_id=account_id, id=resume_id))
+    entries = select(SearchEntry).where(SearchEntry.account_id == account_id)
+    _remove(session, account_id, entries.where(SearchEntry.id == resume_id))
 
 
 def remove_oldest(session: Session, account_id: str, count: int) -> None:
     """Remove this many of the account's entries, oldest first, when the account is deleted."""
-    connection = session.connection()
-    _remove(
-        connection, account_id, OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
-    )
+    entries = select(SearchEntry).where(SearchEntry.account_id == account_id)
+    _remove(session, account_id, entries.order_by(col(SearchEntry.seq)).limit(count))
 
 
 def remove_strays(session: Session, account_id: str) -> None:
@@ -275,30 +239,33 @@ def remove_strays(session: Session, account_id: str) -> None:
 
     Only an edit by hand leaves some. In SQLite's table they stay, as no search finds them.
     """
-    connection = session.connection()
-    if connection.dialect.name == "postgresql":
-        run_many(connection, REMOVE_ALL_POSTGRESQL, [[account_id]])
+    if session.get_bind().dialect.name == "postgresql":
+        session.connection().exec_driver_sql(REMOVE_ALL_POSTGRESQL, (account_id,))
 
 
-def _remove(connection: Connection, account_id: str, found: Any) -> None:
-    entries: Sequence[tuple[int, str]] = found.fetchall()
-    if not entries:
+def _remove(session: Session, account_id: str, entries: SelectOfScalar[SearchEntry]) -> None:
+    words = {entry.seq: entry.words for entry in session.exec(entries)}
+    if not words:
         return
-    number, *_ = PROGRESS.run(connection, account_id=account_id).fetchone()
+    connection = session.connection()
     if connection.dialect.name == "sqlite":
-        run_many(connection, REMOVE_SQLITE, _fts_rows(number, entries))
+        number = session.get_one(SearchProgress, account_id).number
+        run_many(connection, REMOVE_SQLITE, _fts_rows(number, words.items()))
     else:
-        run_many(connection, REMOVE_POSTGRESQL, [[account_id, seq] for seq, _ in entries])
-    rows = ({"account_id": account_id, "seq": seq} for seq, _ in entries)
-    REMOVE_ENTRY.run_many(connection, rows)
+        run_many(connection, REMOVE_POSTGRESQL, [[account_id, seq] for seq in words])
+    these = search_entries.c.account_id == account_id, search_entries.c.seq.in_(words)
+    session.exec(delete(search_entries).where(*these))
 
 
-def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, int]:
+def _begin_progress(session: Session, account_id: str) -> SearchProgress:
+    number = select(func.coalesce(func.max(SearchProgress.number), 0) + 1).scalar_subquery()
+    row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
+    # Has no effect if another process has taken the number.
+    statement = upsert(search_progress, session.get_bind().dialect).values(row)
     while True:
-        (number,) = NEXT_NUMBER.run(connection).fetchone()
-        row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
-        if ADD_PROGRESS.run(connection, **row).rowcount:
-            return number, 0, 0
+        session.exec(statement.on_conflict_do_nothing(index_elements=["number"]))
+        if progress := session.get(SearchProgress, account_id):
+            return progress
 
 
 class _Slice(NamedTuple):
@@ -321,30 +288,34 @@ def _add_slice(some: _Slice, session: Session) -> float | None:
     began_s = time.perf_counter()
     account_id = some.account_id
     connection = session.connection()
+    account = session.get(Account, account_id)
     # The account may have been closed while this waited for its row.
-    if OPEN_ACCOUNT.run(connection, id=account_id).fetchone() is None:
+    if account is None or account.closed_at is not None:
         return None
-    progress = PROGRESS.run(connection, account_id=account_id).fetchone()
-    if some.after_us != (0 if progress is None else progress[2]):
+    progress = session.get(SearchProgress, account_id)
+    if some.after_us != (0 if progress is None else progress.indexed_us):
         return None
-    number, last_seq, _ = progress or _begin_progress(connection, account_id)
-    first, last = (some.words[0][0], some.words[-1][0]) if some.words else ("", "")
-    found = STORED_BETWEEN.run(connection, account_id=account_id, first=first, last=last)
-    stored = {resume_id for (resume_id,) in found.fetchall()}
-    entries = list(enumerate((row for row in some.words if row[0] in stored), last_seq + 1))
-    rows = (
+    progress = progress or _begin_progress(session, account_id)
+    these = col(ResumeRow.id).in_([resume_id for resume_id, _ in some.words])
+    of_account = ResumeRow.account_id == account_id
+    stored = set(session.exec(select(ResumeRow.id).where(of_account, these)))
+    kept = (row for row in some.words if row[0] in stored)
+    entries = list(enumerate(kept, progress.last_seq + 1))
+    rows = [
         {"account_id": account_id, "seq": seq, "id": resume_id, "words": words}
         for seq, (resume_id, words) in entries
-    )
-    ADD_ENTRY.run_many(connection, rows)
+    ]
+    if rows:
+        session.exec(insert(search_entries), params=rows)
     words = [(seq, text) for seq, (_, text) in entries]
     if connection.dialect.name == "sqlite":
-        run_many(connection, ADD_SQLITE, _fts_rows(number, words))
+        run_many(connection, ADD_SQLITE, _fts_rows(progress.number, words))
     else:
-        hashed = ((seq, _hashes(number, trigrams_of_words(text))) for seq, text in words)
+        hashed = ((seq, _hashes(progress.number, trigrams_of_words(text))) for seq, text in words)
         run_many(connection, ADD_POSTGRESQL, [[account_id, *row] for row in hashed])
-    last_seq += len(entries)
-    MOVE_PROGRESS.run(connection, account=account_id, last_seq=last_seq, indexed_us=some.up_to_us)
+    progress.last_seq += len(rows)
+    progress.indexed_us = some.up_to_us
+    session.flush()
     return time.perf_counter() - began_s
 
 
@@ -385,78 +356,63 @@ DAMAGED: Final = (
 )
 
 _INDEXED_US = func.coalesce(search_progress.c.indexed_us, 0)
-BEHIND = Prepared(
-    select(account_usage.c.account_id, account_usage.c.last_id_us, _INDEXED_US)
+_BEHIND: Final = (
+    sqlalchemy.select(*account_usage.columns, _INDEXED_US.label("indexed_us"))
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .outerjoin(search_progress, search_progress.c.account_id == account_usage.c.account_id)
     .where(account_usage.c.last_id_us > _INDEXED_US, accounts.c.closed_at.is_(None))
     .order_by(account_usage.c.account_id)
-    .limit(limit_param("accounts"))
-)
-_NEXT_IDS = first_page(
-    select(resumes.c.id).where(
-        params_equal(resumes.c.account_id),
-        resumes.c.id > bindparam("after"),
-        resumes.c.id <= bindparam("last"),
-    ),
-    resumes.c.id,
-)
-NEXT_IDS = Prepared(_NEXT_IDS)
-NEXT = Prepared(_NEXT_IDS.add_columns(resumes.c.title, resumes.c.name, EMAIL))
-ONE = Prepared(
-    select(
-        resumes.c.title,
-        resumes.c.name,
-        looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id),
-    ).where(pk_equals(resumes))
+    .limit(SLICE_ACCOUNTS)
 )
 
 
-def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
-    """Return id, newest position and indexed position of accounts not fully indexed, 50 at most."""
-    return store.fetch(BEHIND, accounts=SLICE_ACCOUNTS)
+def list_behind(store: Store) -> Sequence[Any]:
+    """Return `account_id`, `last_id_us` and `indexed_us` of accounts not fully indexed, 50 at most."""
+    return store.fetch(_BEHIND)
 
 
-def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_Slice]:
+def _read_slices(store: Store, behind: Iterable[Any]) -> list[_Slice]:
     slices: list[_Slice] = []
     room = SLICE_RESUMES
-    for account_id, newest_us, indexed_us in behind:
-        words, damaged = _read_words(
-            store,
-            account_id,
-            after=_last_id(indexed_us),
-            # Resumes that are created later are read later; their ids may be between these.
-            last=_last_id(newest_us),
-            rows=room,
-        )
+    for account in behind:
+        of_account = resumes.c.account_id == account.account_id
+        # Resumes that are created later are read later; their ids may be between these.
+        known = resumes.c.id <= _last_id(account.last_id_us)
+        page = sqlalchemy.select(resumes.c.id).where(of_account, known).limit(room)
+        page = in_order(page, resumes.c.id, _last_id(account.indexed_us))
+        words, damaged = _read_words(store, account.account_id, page)
         is_all = len(words) < room
-        up_to_us = newest_us if is_all else position_of(words[-1][0])
-        slices.append(_Slice(account_id, indexed_us, up_to_us, words, damaged))
+        up_to_us = account.last_id_us if is_all else position_of(words[-1][0])
+        slices.append(_Slice(account.account_id, account.indexed_us, up_to_us, words, damaged))
         room -= len(words)
         if room == 0:
             break
     return slices
 
 
-def _read_words(store: Store, account_id: str, **page: Any) -> tuple[list[tuple[str, str]], int]:
+def _read_words(
+    store: Store, account_id: str, page: sqlalchemy.Select[Any]
+) -> tuple[list[tuple[str, str]], int]:
     """Return the id and the words of each resume on the page, and the number of damaged resumes."""
     try:
-        rows = store.fetch(NEXT, account_id=account_id, **page)
-        return [(resume_id, searched_words(*fields)) for resume_id, *fields in rows], 0
+        rows = store.fetch(page.add_columns(resumes.c.title, resumes.c.name, EMAIL))
+        return [(row.id, searched_words(row.title, row.name, row.email)) for row in rows], 0
     except (ResumesError, TypeError):  # perhaps because of one damaged resume
-        ids = store.fetch(NEXT_IDS, account_id=account_id, **page)
-    found = {resume_id: _find_words(store, account_id, resume_id) for (resume_id,) in ids}
+        ids = [row.id for row in store.fetch(page)]
+    found = {resume_id: _find_words(store, account_id, resume_id) for resume_id in ids}
     damaged = sum(words is None for words in found.values())
     return [(resume_id, words or "") for resume_id, words in found.items()], damaged
 
 
 def _find_words(store: Store, account_id: str, resume_id: str) -> str | None:
     """Return the words of one resume; None if it is damaged, empty if it is gone."""
-    with contextlib.suppress(StoreIncompatible, TypeError):
-        for title, name, document in store.fetch(ONE, account_id=account_id, id=resume_id):
-            email = None if document is None else load_stored(document)["header"].get("email")
-            return searched_words(title, name, email if isinstance(email, str) else None)
-        return ""
+    with contextlib.suppress(StoreIncompatible, TypeError), store.session() as session:
+        row = session.get(ResumeRow, (account_id, resume_id))
+        stored = session.get(Document, (account_id, resume_id))
+        if row is None:
+            return ""
+        email = None if stored is None else load_stored(stored.document)["header"].get("email")
+        return searched_words(row.title, row.name, email if isinstance(email, str) else None)
     return None
 
 
@@ -544,7 +500,7 @@ class Indexer:
                     logger.warning(
                         DAMAGED, some.account_id, counted(some.damaged, "damaged resume")
                     )
-        newest_us = max(newest_us for _, newest_us, _ in behind)
+        newest_us = max(account.last_id_us for account in behind)
         more_came, self._newest_us = newest_us > self._newest_us, newest_us
         is_busy = self._is_busy()
         if not is_added:

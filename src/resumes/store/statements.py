@@ -228,6 +228,19 @@ def blob(content: bytes) -> bytearray:
     return bytearray(content)
 
 
+def in_order(
+    statement: Select[Any], key: ColumnElement[str], cursor: Any, *, is_newest_first: bool = False
+) -> Select[Any]:
+    """Return the statement for the resumes after the cursor, or before it with the newest first.
+
+    Every list and search has one of these two orders, which is that of the ids (`key`); only lists by
+    name are sorted in Python.
+    """
+    if is_newest_first:
+        return statement.where(key < cursor).order_by(key.desc())
+    return statement.where(key > cursor).order_by(key)
+
+
 def first_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
     """Return the statement limited to the first rows, as many as its parameter `rows`."""
     return statement.order_by(*keys).limit(limit_param("rows"))

@@ -20,9 +20,16 @@ from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
 from resumes.store.entry import Entry
-from resumes.store.identifiers import RESUME_ID
+from resumes.store.identifiers import MAX_ID, RESUME_ID
 from resumes.store.schema import documents, imported_digests, resumes
-from resumes.store.statements import Prepared, first_page, params_equal, pk_equals, rows_as_json
+from resumes.store.statements import (
+    Prepared,
+    in_order,
+    limit_param,
+    params_equal,
+    pk_equals,
+    rows_as_json,
+)
 from resumes.store.store import Row, Store, change_count
 from resumes.text import family_name_order, name_order
 
@@ -81,20 +88,12 @@ class StoredResume(NamedTuple):
     document: str
 
 
-COLUMNS = (
-    resumes.c.id,
-    resumes.c.title,
-    resumes.c.name,
-    resumes.c.filename,
-    resumes.c.created_at,
-    resumes.c.updated_at,
+COLUMNS = tuple(resumes.c[name] for name in Entry._fields)
+_ROWS = in_order(
+    select(*COLUMNS).where(params_equal(resumes.c.account_id)), resumes.c.id, bindparam("after")
 )
-_ROWS = first_page(
-    select(*COLUMNS).where(params_equal(resumes.c.account_id), resumes.c.id > bindparam("after")),
-    resumes.c.id,
-).subquery()
-PAGE = Prepared(select(rows_as_json(*_ROWS.c)))
-ONE_ENTRY = Prepared(select(*COLUMNS).where(pk_equals(resumes)))
+# Prepared, since most requests of the API run one of these, on SQLite in the event loop.
+PAGE = Prepared(select(rows_as_json(*_ROWS.limit(limit_param("rows")).subquery().c)))
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)
     .join(
@@ -159,8 +158,8 @@ def list_sorted(
     page = select(*COLUMNS).where(resumes.c.account_id == account_id)
     with store.read() as connection:
         if sort is Sort.NEWEST:
-            page = page.order_by(resumes.c.id.desc()).limit(limit + 1)
-            rows = connection.execute(page.where(resumes.c.id < after) if after else page).all()
+            page = in_order(page, resumes.c.id, after or MAX_ID, is_newest_first=True)
+            rows = connection.execute(page.limit(limit + 1)).all()
         else:
             ids = _ids_by_name(connection, account_id, sort, after=after, limit=limit + 1)
             found = {row.id: row for row in connection.execute(page.where(resumes.c.id.in_(ids)))}
@@ -178,22 +177,20 @@ def _ids_by_name(
     They are sorted here, since the engines have no common collation that ignores accents.
     """
     order_of: Callable[[str], Any] = family_name_order if sort is Sort.FAMILY_NAME else name_order
-    names = select(resumes.c.name, resumes.c.id).where(resumes.c.account_id == account_id)
-    first = None
+    names = select(resumes.c.id, resumes.c.name).where(resumes.c.account_id == account_id)
+    keys = [(order_of(row.name or ""), row.id) for row in connection.execute(names)]
     if after:
-        start = connection.execute(names.where(resumes.c.id == after)).one_or_none()
+        start = next((key for key in keys if key[1] == after), None)
         if start is None:
             raise InvalidArgument(f"Invalid cursor: no resume of this account has the ID {after}")
-        first = (order_of(start.name or ""), after)
-    keys = ((order_of(name or ""), resume_id) for name, resume_id in connection.execute(names))
-    following = (key for key in keys if first is None or key > first)
-    return [resume_id for _, resume_id in heapq.nsmallest(limit, following)]
+        keys = [key for key in keys if key > start]
+    return [resume_id for _, resume_id in heapq.nsmallest(limit, keys)]
 
 
 def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:
     """Return the resume's list entry, even if its document is missing. Raises as `get_resume`."""
     _check_id(resume_id)
-    rows = store.fetch(ONE_ENTRY, account_id=account_id, id=resume_id)
+    rows = store.fetch(select(*COLUMNS).where(pk_equals(resumes, account_id, resume_id)))
     if not rows:
         raise NotFound("Resume not found")
     return Entry._make(rows[0])

@@ -28,8 +28,8 @@ _ACCOUNT: Final = """
     WHERE closed_at IS NULL AND name = coalesce(?, name)
     ORDER BY resume_count = 0, name LIMIT 1
 """
-_ROWS: Final = """
-    SELECT id, title, name, filename, created_at, updated_at FROM resumes
+_ROWS: Final = f"""
+    SELECT {", ".join(Entry._fields)} FROM resumes
     WHERE account_id = ? ORDER BY id LIMIT ?
 """
 
