@@ -20,7 +20,6 @@ from sqlalchemy import Connection, Select, func, select
 
 from resumes.errors import InvalidArgument
 from resumes.store.entry import Entry
-from resumes.store.identifiers import MAX_ID
 from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, find_candidates, searched_words
 from resumes.store.statements import in_order
@@ -129,21 +128,20 @@ class _Scan:
 
     def iter_found(self, cursor: str) -> Generator[Entry, None, None]:
         """Yield the resumes after the cursor that contain the terms, until the time is over."""
-        begin = cursor or (MAX_ID if self.is_newest_first else "")
         indexed, candidates = find_candidates(
             self.connection,
             self.account_id,
             self.terms,
-            begin,
+            cursor,
             is_newest_first=self.is_newest_first,
         )
         with contextlib.closing(candidates):
             if self.is_newest_first:
-                yield from self._iter_unindexed(begin, down_to=indexed)
+                yield from self._iter_unindexed(cursor, down_to=indexed)
                 self.goes_on_at = yield from self._iter_indexed(candidates)
                 return
             stopped_at = yield from self._iter_indexed(candidates)
-        after = stopped_at or max(begin, indexed)
+        after = stopped_at or max(cursor, indexed)
         if stopped_at is not None or self.is_late():
             self.rest = self._following(after)
         else:
@@ -172,7 +170,7 @@ class _Scan:
                 return
 
     def _following(self, cursor: str, down_to: str = "") -> Select[Any]:
-        """Select the resumes that come after the cursor, with the newest first only those above an id."""
+        """Select the resumes after the cursor; with the newest first, only down to an id."""
         these = resumes.c.account_id == self.account_id, resumes.c.id > down_to
         statement = select(*COLUMNS, EMAIL).where(*these)
         return in_order(statement, resumes.c.id, cursor, is_newest_first=self.is_newest_first)

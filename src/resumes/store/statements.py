@@ -28,6 +28,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from resumes.store.identifiers import MAX_ID
 from resumes.store.schema import BinaryText
 
 
@@ -231,13 +232,13 @@ def blob(content: bytes) -> bytearray:
 def in_order(
     statement: Select[Any], key: ColumnElement[str], cursor: Any, *, is_newest_first: bool = False
 ) -> Select[Any]:
-    """Return the statement for the resumes after the cursor, or before it with the newest first.
+    """Return the statement for the resumes that a list shows after the cursor, empty for the beginning.
 
-    Every list and search has one of these two orders, which is that of the ids (`key`); only lists by
-    name are sorted in Python.
+    Every list and search has one of these two orders of the ids (`key`); only lists by name are sorted
+    in Python.
     """
     if is_newest_first:
-        return statement.where(key < cursor).order_by(key.desc())
+        return statement.where(key < (cursor or MAX_ID)).order_by(key.desc())
     return statement.where(key > cursor).order_by(key)
 
 

@@ -20,7 +20,7 @@ from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
 from resumes.store.entry import Entry
-from resumes.store.identifiers import MAX_ID, RESUME_ID
+from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import documents, imported_digests, resumes
 from resumes.store.statements import (
     Prepared,
@@ -158,7 +158,7 @@ def list_sorted(
     page = select(*COLUMNS).where(resumes.c.account_id == account_id)
     with store.read() as connection:
         if sort is Sort.NEWEST:
-            page = in_order(page, resumes.c.id, after or MAX_ID, is_newest_first=True)
+            page = in_order(page, resumes.c.id, after, is_newest_first=True)
             rows = connection.execute(page.limit(limit + 1)).all()
         else:
             ids = _ids_by_name(connection, account_id, sort, after=after, limit=limit + 1)
