@@ -209,9 +209,6 @@ ADD_DOCUMENT = Prepared(
 )
 
 
-STORED = Prepared(select(literal(1)).select_from(resumes).where(pk_equals(resumes)))
-
-
 def was_stored(connection: Connection, creation: Creation, result: Any) -> bool | None:
     """Return whether the transaction with this result was committed; None if that is unknown: it
     created no resume, or all of them may have been deleted since.
@@ -224,8 +221,8 @@ def was_stored(connection: Connection, creation: Creation, result: Any) -> bool 
     account = LOCK_ACCOUNT.run(connection, account_id=creation.account_id).fetchone()
     if not made or account is None:
         return None
-    keys = ({"account_id": creation.account_id, "id": resume_id} for resume_id in made)
-    if any(found.fetchone() for found in STORED.run_each(connection, keys)):
+    these = resumes.c.account_id == creation.account_id, resumes.c.id.in_(made)
+    if connection.execute(select(resumes.c.id).where(*these).limit(1)).first() is not None:
         return True
     _, last_id_us, _ = account
     return False if last_id_us < identifiers.position_of(made[-1]) else None
