@@ -1,4 +1,13 @@
-"""The tables. Every query that concerns an account begins with its id.
+"""The tables, as SQLModel models. Every query that concerns an account begins with its id.
+
+`Store.session()` and the changes of `Store.write` give a `Session`; `select(Account)` and
+`session.add(Account(…))` work as in any program that uses SQLModel. What is shown with figures of other
+tables extends the model's base: `Plan` and `plans.PlanInfo` are both a `PlanBase`. Lists of many rows
+select columns, and read them by name.
+
+For speed, a few statements bypass SQLAlchemy when they run: those of a create, a page of the list, one
+resume, and the look-up of an API key (`statements.Prepared`), the candidates of a search, and the rows of
+a copy.
 
 Tables of one account have `account_id` first in their primary key, which is what sharded
 engines distribute by; `plans`, `accounts`, `deleted_accounts`, `key_directory`, `importers` and
