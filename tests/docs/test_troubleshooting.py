@@ -306,7 +306,8 @@ def _(scene: Scene) -> str:
 def _(scene: Scene) -> str:
     scene.has_account()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migrations, "list_revisions", lambda: ["0001", "0002"])  # a later program's
+        known = [*migrations.list_revisions(), "9999"]
+        patch.setattr(migrations, "list_revisions", lambda: known)  # a later program's
         with pytest.raises(StoreIncompatible) as refused:
             open_store(f"sqlite:///{scene.home / 'resumes.db'}", upgrade=False)
     return refused.value.message

@@ -177,10 +177,13 @@ def empty(path: Path) -> None:
 
 
 def zero_pages(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    for page in range(2, len(content) // 4096, 3):
-        content[page * 4096 : page * 4096 + 1_000] = bytes(1_000)
-    path.write_bytes(content)
+    roots = "SELECT rootpage FROM sqlite_schema WHERE name IN ('resumes', 'documents')"
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        pages = connection.exec_driver_sql(roots).scalars().all()
+    with path.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * 4096)
+            file.write(bytes(1_000))
 
 
 def swap_indexes(path: Path) -> None:
