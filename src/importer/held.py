@@ -26,7 +26,8 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
-from resumes.store.import_requests import RequestedFile, RequestKind
+from resumes.store.import_requests import RequestKind
+from resumes.store.schema import ImportRequest
 from resumes.watched_folder import (
     FAILED,
     HELD,
@@ -72,7 +73,7 @@ def _iter_held(folder: str) -> Iterator[PutAway]:
             yield PutAway(match[1], match[2], f"{folder}/{name}")
 
 
-def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway]:
+def _iter_failed(root: Path, asked: Iterable[ImportRequest]) -> Iterator[PutAway]:
     """Yield the failed files that are asked for.
 
     Their reports say who owns them, since an account that was imported from another store may name
@@ -89,6 +90,11 @@ def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway
                     file = PutAway(str(report.get("claimId")), str(report.get("accountId")), path)
                     if file[:2] in claims:
                         yield file
+
+
+def _identity(request: ImportRequest) -> tuple[str, ...]:
+    """Return what tells the request from others, also from those made again about its file."""
+    return request.account_id, request.claim_id, request.requested_at
 
 
 def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool]:
@@ -118,10 +124,10 @@ class Reimports:
         """The folders of failed files and their mtimes, at the last complete `dismiss_missing`."""
         self._under_way: dict[str, str] = {}
         """The account ids of files under way, by claim id."""
-        self._asked: dict[str, RequestedFile] = {}
-        self._answered: list[RequestedFile] = []
-        self._not_here: set[RequestedFile] = set()
-        """Requested files of unwatched folders that were looked for here and not found."""
+        self._asked: dict[str, ImportRequest] = {}
+        self._answered: list[ImportRequest] = []
+        self._not_here: set[tuple[str, ...]] = set()
+        """Requests about files of unwatched folders that were looked for here and not found."""
         self._bundles: dict[str, str] = {}
         """By account id, the claim of the bundle that was released."""
         self._next: deque[Candidate] = deque()
@@ -212,16 +218,17 @@ class Reimports:
         root = shown_root(self._root)
         # An unwatched folder may have been moved here; its files are known by their claims.
         most = FOREIGN_FILES + len(self._not_here)
-        strays = import_requests.list_strays(self._store, root=root, limit=most)
+        found = import_requests.list_strays(self._store, root=root, limit=most)
+        strays = {_identity(file): file for file in found}
         self._not_here.intersection_update(strays)
-        asked = import_requests.list_requests(self._store, root=root)
-        asked += [file for file in strays if file not in self._not_here]
+        asked = [*import_requests.list_requests(self._store, root=root)]
+        asked += [file for key, file in strays.items() if key not in self._not_here]
         new = [file for file in asked if file.claim_id not in self._under_way]
         for file in new:
-            if file.action is RequestKind.RELEASE:
+            if file.action == RequestKind.RELEASE:
                 held = self.held.get(file.account_id, ())
                 self._add(away for away in held if away.claim_id == file.claim_id)
-        retried = [file for file in new if file.action is RequestKind.RETRY]
+        retried = [file for file in new if file.action == RequestKind.RETRY]
         self._add(_iter_failed(self._root, retried))
         for file in asked:
             if file.claim_id in self._under_way:
@@ -230,12 +237,12 @@ class Reimports:
                 file.root == root and file.claim_id not in not_yet and not self._is_elsewhere_too()
             ):
                 message = (
-                    f"Could not {file.action.value} it: the file is no longer in {root}, its folder is "
+                    f"Could not {file.action} it: the file is no longer in {root}, its folder is "
                     "away, or its report is missing"
                 )
                 import_requests.refuse_request(self._store, file.account_id, file.claim_id, message)
             elif file.root not in (None, root):  # else another importer may have it
-                self._not_here.add(file)
+                self._not_here.add(_identity(file))
 
     def _is_elsewhere_too(self) -> bool:
         """Return whether a live importer on another machine watches a folder of this path.

@@ -55,6 +55,7 @@ ACROSS: Final = {
         "an import looks at a copy of its file alone",
     ),
     "resumes.store.import_requests.list_requests": "an importer takes up what is asked of its folder",
+    "resumes.store.import_requests._for_all_files": "accounts with files to ask for, one by one then",
     "resumes.store.import_requests.find_oldest": "doctor: whether anybody waits for an importer",
     "resumes.store.import_requests.list_unwatched_roots": "doctor and importers: folders that no importer watches",
     "resumes.store.search_index.list_behind": "the indexer finds accounts to index, one by one then",

@@ -65,7 +65,7 @@ BROKEN = b'{"header": {"name": "Ada Example"}, "sections": [], "title": '
 
 def asked(store: Store) -> dict[str, str]:
     """What is asked for each file, by the first digit of its id."""
-    return {one.claim_id[0]: one.action.value for one in import_requests.list_requests(store)}
+    return {one.claim_id[0]: one.action for one in import_requests.list_requests(store)}
 
 
 def rows(screen: list[str]) -> list[str]:

@@ -1,42 +1,33 @@
 """The history of imports: one file of the ledger, lists of files by time or by outcome, and counts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import bindparam, func, literal_column, select
+import sqlalchemy
+from sqlalchemy import Row, literal_column
+from sqlmodel import func, select
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import MAX_ID, RESUME_ID
 from resumes.store.import_ledger import IN_PROGRESS, FileOutcome, Items, parse_items
-from resumes.store.schema import accounts, imported_files
-from resumes.store.statements import Prepared, first_page, params_equal, pk_equals
+from resumes.store.schema import ImportedFileBase, accounts, imported_files
+from resumes.store.statements import pk_equals
 from resumes.store.store import Store
 
 MAX_FILES = 1_000
 """The maximum number of files on a page of a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileRow:
-    """A file's row in the ledger. `account` is the account's name."""
+class FileRow(ImportedFileBase):
+    """A file's row in the ledger. `account` is the account's name, `root` the watched folder."""
 
     account: str
-    claim_id: str
-    name: str
     outcome: FileOutcome
-    reason: str | None
-    message: str | None
-    path: str | None
-    byte_offset: int | None
-    size_bytes: int
-    claimed_at: str
-    finished_at: str
     root: str | None
     items: Items | None
-    account_id: str
-    warnings: int = 0
+    warnings: int
     """The number of warnings about all its resumes; 0 also for files that 1.0.0 imported."""
 
     @property
@@ -44,20 +35,28 @@ class FileRow:
         """Return whether its resumes are being imported, so that its outcome is not final."""
         return self.outcome is IN_PROGRESS.outcome and self.message == IN_PROGRESS.message
 
+    @property
+    def place(self) -> "Position":
+        """Return its position in a list by outcome."""
+        return Position(self.outcome, self.claim_id)
+
 
 # Files
 
-_UNSEEN = ("account_id", "resume_id", "source")
-_SHOWN = [column for column in imported_files.columns if column.name not in _UNSEEN]
-FILE = Prepared(select(*_SHOWN).where(pk_equals(imported_files)))
+_FILES: Final = sqlalchemy.select(
+    accounts.c.name.label("account"),
+    *(column for column in imported_files.columns if column.name in FileRow.model_fields),
+).join_from(imported_files, accounts)
 
 
-def find_owners(store: Store, account_id: str | None = None) -> dict[str, str]:
-    """Return ids and names of all accounts, closed ones too, or of the account with this id."""
-    statement = select(accounts.c.id, accounts.c.name).order_by(accounts.c.id)
-    if account_id is not None:
-        statement = statement.where(accounts.c.id == account_id)
-    return {row.id: row.name for row in store.fetch(statement)}
+def _file(row: Row[*tuple[Any, ...]]) -> FileRow:
+    """Return the file of a row of `_FILES`."""
+    kept = None if row.items is None else parse_items(row.items)
+    derived = {
+        "items": kept if kept and kept.total else None,
+        "warnings": kept.warnings if kept else 0,
+    }
+    return FileRow.model_validate({**row._mapping, **derived})
 
 
 def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
@@ -66,8 +65,12 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
     Raises NotFound, and Conflict if several accounts have it: an imported account has the history of
     the original.
     """
-    owners = find_owners(store, account_id)
-    files = _find_files(store, owners, [(claim_id, owner) for owner in owners])
+    owner = imported_files.c.account_id
+    # One look-up by key for each account: no index begins with the claim.
+    is_any = owner.in_(select(accounts.c.id).correlate(None))
+    is_owner = is_any if account_id is None else owner == account_id
+    statement = _FILES.where(imported_files.c.claim_id == claim_id, is_owner)
+    files = list(map(_file, store.fetch(statement)))
     if not files:
         raise NotFound(
             f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
@@ -81,45 +84,19 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
 def find_source(store: Store, file: FileRow) -> bytes | None:
     """Return the first 64 KiB that were read of the file; None for files that are done."""
     this = pk_equals(imported_files, file.account_id, file.claim_id)
-    rows = store.fetch(select(imported_files.c.source).where(this))
-    return rows[0][0] if rows else None
-
-
-def _find_files(
-    store: Store, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
-) -> list[FileRow]:
-    """Return the files with these account and claim ids, in order, without those deleted since.
-
-    `owners` has the names of the accounts by their ids.
-    """
-    files: list[FileRow] = []
-    for claim_id, owner in ids:
-        for row in store.fetch(FILE, account_id=owner, claim_id=claim_id):
-            files.append(_file_row(owners[owner], row, owner))
-    return files
-
-
-def _file_row(account: str, row: Sequence[Any], account_id: str) -> FileRow:
-    """Return the file of a row with `_SHOWN`'s columns."""
-    kept = None if row[-1] is None else parse_items(row[-1])
-    items = kept if kept and kept.total else None
-    warnings = kept.warnings if kept else 0
-    values = (*row[:2], FileOutcome(row[2]), *row[3:-1], items, account_id, warnings)
-    return FileRow(account, *values)
+    return next(iter(store.fetch(select(imported_files.c.source).where(this))), None)
 
 
 def iter_failed(store: Store, root: str) -> Iterator[FileRow]:
     """Yield all failed files of a watched folder, by account, in the order of arrival."""
-    statement = (
-        select(accounts.c.name.label("account"), *_SHOWN, imported_files.c.account_id)
-        .join(accounts, accounts.c.id == imported_files.c.account_id)
-        .where(imported_files.c.outcome == FileOutcome.FAILED.value, imported_files.c.root == root)
-        .where(NOT_DONE)
+    statement = _FILES.where(
+        imported_files.c.outcome == FileOutcome.FAILED.value,
+        imported_files.c.root == root,
+        NOT_DONE,
     )
     keys = (imported_files.c.account_id, imported_files.c.claim_id)
     for page in store.iter_pages(statement, *keys, rows=MAX_FILES):
-        for account, *row, account_id in page:
-            yield _file_row(account, row, account_id)
+        yield from map(_file, page)
 
 
 # Lists
@@ -129,23 +106,6 @@ ORDER = (FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DUPLICATE, FileOutcom
 
 NOT_DONE = imported_files.c.outcome != literal_column("'done'")
 """Without a parameter, so that the engine can use the partial index of files that are not done."""
-
-
-@cache
-def _newest_ids(outcome: FileOutcome | None, *, is_of_reason: bool) -> Prepared:
-    """Select ids of one account between two ids, the newest first, using only an index."""
-    statement = select(imported_files.c.claim_id).where(
-        params_equal(imported_files.c.account_id),
-        imported_files.c.claim_id < bindparam("before"),
-        imported_files.c.claim_id >= bindparam("above"),
-    )
-    if outcome is not None:
-        statement = statement.where(params_equal(imported_files.c.outcome))
-        if outcome is not FileOutcome.DONE:
-            statement = statement.where(NOT_DONE)
-    if is_of_reason:
-        statement = statement.where(params_equal(imported_files.c.reason))
-    return Prepared(first_page(statement, imported_files.c.claim_id.desc()))
 
 
 def list_files(
@@ -163,15 +123,18 @@ def list_files(
     `before` is the id after which the page begins; it need not exist.
     """
     outcomes = [outcome] if reason is None else _outcomes(outcome, reason)
-    owners = find_owners(store, account_id)
-    found = _find_newest(
-        store,
-        [(owner, each) for owner in owners for each in outcomes],
-        reason=reason,
-        before=MAX_ID if before is None else before,
-        limit=max(1, min(limit, MAX_FILES)),
-    )
-    return _find_files(store, owners, found)
+    files: list[FileRow] = []
+    for each in outcomes:
+        files = _find_newest(
+            store,
+            files,
+            account_id=account_id,
+            outcome=each,
+            reason=reason,
+            before=MAX_ID if before is None else before,
+            limit=max(1, min(limit, MAX_FILES)),
+        )
+    return files
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,25 +182,21 @@ def list_by_outcome(
     in `list_files`. A file whose outcome changes between two pages may be on both or on neither.
     """
     size = max(1, min(limit, MAX_FILES))
-    ids: list[tuple[str, str]] = []
-    places: list[Position] = []
-    owners = find_owners(store, account_id)
+    files: list[FileRow] = []
     for listed in _outcomes(outcome, reason, after):
-        found = _find_newest(
+        files += _find_newest(
             store,
-            [(owner, listed) for owner in owners],
+            account_id=account_id,
+            outcome=listed,
             reason=reason,
             before=MAX_ID if after is None or after.outcome is not listed else after.claim_id,
-            limit=size + 1 - len(ids),
+            limit=size + 1 - len(files),
         )
-        ids += found
-        places += [Position(listed, claim_id) for claim_id, _ in found]
-        if len(ids) > size:
-            break
-    files = _find_files(store, owners, ids[: _end_of_page(places, size)])
-    if not files or len(ids) <= size:
-        return FilePage(files, None)
-    return FilePage(files, Position(files[-1].outcome, files[-1].claim_id))
+        if len(files) > size:
+            last = files[size - 1].place
+            page = files[:size] + [file for file in files[size:] if file.place == last]
+            return FilePage(page, last)
+    return FilePage(files, None)
 
 
 def _outcomes(
@@ -254,43 +213,46 @@ def _outcomes(
 
 def _find_newest(
     store: Store,
-    ranges: Iterable[tuple[str, FileOutcome | None]],
+    files: Sequence[FileRow] = (),
     *,
+    account_id: str | None,
+    outcome: FileOutcome | None,
     reason: str | None,
     before: str,
     limit: int,
-) -> list[tuple[str, str]]:
-    """Return ids of files with their accounts' ids, the newest of all ranges.
+) -> list[FileRow]:
+    """Return the newest of these files and of an account's or of all, with this outcome (None: any).
 
-    A range is an account's files with an outcome (None: with any), and one range of an index. Ids begin
-    with the time, so the newest of all are among the newest of each range: lists across accounts need
-    no separate index, which would slow down every import.
+    More than `limit` if the next ones have the same id as the last, since the next page begins after
+    it. Each account's files are one range of an index, from its newest file down. Across accounts
+    there is no index, which would slow down every import: only those accounts are read whose newest
+    file is on the page.
     """
-    newest: list[tuple[str, str]] = []
-    for account_id, outcome in ranges:
-        rows = store.fetch(
-            _newest_ids(outcome, is_of_reason=reason is not None),
-            account_id=account_id,
-            outcome=outcome,
-            reason=reason,
-            before=before,
-            above=newest[limit - 1][0] if len(newest) >= limit else "",
-            rows=limit,
-        )
-        more = [(claim_id, account_id) for (claim_id,) in rows]
-        if more:
-            newest = sorted([*newest, *more], reverse=True)
-            newest = newest[: _end_of_page([id_ for id_, _ in newest], limit)]
-    return newest
-
-
-def _end_of_page(places: Sequence[object], limit: int) -> int:
-    """Return how many of these, in order, are a page: more than `limit` if the next ones have the same
-    place as the last, since the next page begins after that place."""
-    end = limit
-    while 0 < end < len(places) and places[end] == places[end - 1]:
-        end += 1
-    return end
+    claim_id = imported_files.c.claim_id
+    wanted = [claim_id < before]
+    if outcome is not None:
+        wanted.append(imported_files.c.outcome == outcome.value)
+        if outcome is not FileOutcome.DONE:
+            wanted.append(NOT_DONE)
+    if reason is not None:
+        wanted.append(imported_files.c.reason == reason)
+    of_account = imported_files.c.account_id == accounts.c.id
+    newest = select(func.max(claim_id)).where(of_account, *wanted).scalar_subquery()
+    owners = sqlalchemy.select(accounts.c.id, newest.label("newest"))
+    if account_id is not None:
+        owners = owners.where(accounts.c.id == account_id)
+    found = (owner for owner in store.fetch(owners) if owner.newest)
+    page = [*files]
+    for owner in sorted(found, key=attrgetter("newest"), reverse=True):
+        above = page[limit - 1].claim_id if len(page) >= limit else ""
+        if owner.newest < above:
+            break
+        of_owner = _FILES.where(imported_files.c.account_id == owner.id, claim_id >= above, *wanted)
+        page += map(_file, store.fetch(of_owner.order_by(claim_id.desc()).limit(limit)))
+        page.sort(key=attrgetter("claim_id", "account_id"), reverse=True)
+        while len(page) > limit and page[-1].claim_id < page[limit - 1].claim_id:
+            page.pop()
+    return page
 
 
 # Counts
@@ -323,8 +285,7 @@ def count_files(
     if not_done_only:
         return counts
     # Without a condition the engine counts without reading rows.
-    all_files = select(func.count()).select_from(imported_files).where(*counted)
-    ((all_count,),) = store.fetch(all_files)
+    (all_count,) = store.fetch(select(func.count()).select_from(imported_files).where(*counted))
     # Two statements: a file may have been recorded between them.
     done_count = max(0, all_count - sum(count.files for count in counts))
     return [FileCount(FileOutcome.DONE, None, done_count), *counts]

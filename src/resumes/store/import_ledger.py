@@ -13,16 +13,8 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import (
-    Integer,
-    delete,
-    exists,
-    insert,
-    literal_column,
-    select,
-    union_all,
-)
-from sqlmodel import Session
+from sqlalchemy import Integer, delete, exists, insert, literal_column, union_all
+from sqlmodel import Session, select
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
@@ -34,7 +26,13 @@ from resumes.store.schema import (
     imported_items,
     resumes,
 )
-from resumes.store.statements import Prepared, pk_equals, replacing
+from resumes.store.statements import (
+    Prepared,
+    pk_equals,
+    replace_on_conflict,
+    replacing,
+    upsert,
+)
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 MAX_LEDGER_CHARS: Final = 65_536
@@ -74,8 +72,7 @@ class ClaimedFile(NamedTuple):
     """The JSON text of `Items`, for a bundle and for a file that is done with warnings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A file's outcome and its reason, an error code. `path` and `byte_offset` are None if unknown."""
 
     outcome: FileOutcome
@@ -105,16 +102,17 @@ class Item:
 
 # Recording
 
+# Prepared, as the create path runs them for each of many resumes.
 ADD_ITEM = Prepared(insert(imported_items))
 ADD_DIGEST = Prepared(insert(imported_digests))
-# A file's `resume_id` is never overwritten by NULL, even if a later verdict has none.
-ADD_FILE = replacing(imported_files, keeps=("resume_id",))
 # The driver is slow for each None, which most columns of a done file would be.
 DONE_COLUMNS = (
     "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at",
     "resume_id", "root",
 )  # fmt: skip
 ADD_DONE_FILE = replacing(imported_files, DONE_COLUMNS)
+# A file's `resume_id` is never overwritten by NULL, even if a later verdict has none.
+ADD_FILE = replace_on_conflict(upsert(imported_files), imported_files, keeps=("resume_id",))
 
 
 def done_row(
@@ -138,20 +136,12 @@ def file_values(
     """Return the ledger row of a file, by column. Done files keep no source."""
     return {
         "account_id": account_id,
-        "claim_id": claim.claim_id,
-        "name": claim.name,
+        **claim._asdict(),
+        **verdict._asdict(),
         "outcome": verdict.outcome.value,
-        "reason": verdict.reason,
-        "message": verdict.message,
-        "path": verdict.path,
-        "byte_offset": verdict.byte_offset,
-        "size_bytes": claim.size_bytes,
-        "claimed_at": claim.claimed_at,
         "finished_at": now,
         "resume_id": resume_id,
         "source": None if verdict.outcome is FileOutcome.DONE else claim.source[:SOURCE_BYTES],
-        "root": claim.root,
-        "items": claim.items,
     }
 
 
@@ -171,7 +161,7 @@ def record(
 
     def change(session: Session) -> None:
         if session.get(Account, account_id) is not None:
-            ADD_FILE.run(session.connection(), **file_values(account_id, claim, verdict, now=now))
+            session.connection().execute(ADD_FILE, file_values(account_id, claim, verdict, now=now))
 
     store.write(change, deadline_s=deadline_s)
 
@@ -243,36 +233,32 @@ def parse_items(text: str) -> Items:
 
 # Imported items
 
-RESUME_OF_DIGEST = Prepared(select(imported_digests.c.resume_id).where(pk_equals(imported_digests)))
-
 
 def find_items(
     store: Store, account_id: str, claim_id: str, *, limit: int | None = None
 ) -> list[Item]:
     """Return the first items of a claim that were imported, by number."""
-    numbers = (
-        (imported_files, literal_column("0", Integer).label("item")),
-        (imported_items, imported_items.c.item),
-    )
     parts = (
         select(
-            number,
+            number.label("item"),
             table.c.outcome,
             table.c.resume_id,
-            exists().where(pk_equals(resumes, account_id, table.c.resume_id)).label("is_stored"),
+            ~exists().where(pk_equals(resumes, account_id, table.c.resume_id)).label("is_deleted"),
         ).where(
             table.c.account_id == account_id,
             table.c.claim_id == claim_id,
             table.c.resume_id.is_not(None),
         )
-        for table, number in numbers
+        for table, number in (
+            (imported_files, literal_column("0", Integer)),
+            (imported_items, imported_items.c.item),
+        )
     )
-    statement = union_all(*parts).order_by("item").limit(limit)
     # A file with another outcome by now was done before.
     outcomes = {FileOutcome.DUPLICATE.value: FileOutcome.DUPLICATE}
     return [
-        Item(item, outcomes.get(outcome, FileOutcome.DONE), resume_id, not is_stored)
-        for item, outcome, resume_id, is_stored in store.fetch(statement)
+        Item(row.item, outcomes.get(row.outcome, FileOutcome.DONE), row.resume_id, row.is_deleted)
+        for row in store.fetch(union_all(*parts).order_by("item").limit(limit))
     ]
 
 
@@ -286,8 +272,8 @@ def forget_items(store: Store, account_id: str, claim_id: str) -> None:
 
 def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
     """Return the id of the stored resume that was imported from this content, if any."""
-    rows = store.fetch(RESUME_OF_DIGEST, account_id=account_id, digest=digest)
-    return rows[0][0] if rows else None
+    this = pk_equals(imported_digests, account_id, digest)
+    return next(iter(store.fetch(select(imported_digests.c.resume_id).where(this))), None)
 
 
 def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
@@ -310,6 +296,6 @@ def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
             .order_by(table.c.claim_id.desc())
             .limit(1)
         )
-        if rows := store.fetch(statement):
-            return str(rows[0][0])
+        for claim_id in store.fetch(statement):
+            return str(claim_id)
     return None

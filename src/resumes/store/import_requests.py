@@ -5,23 +5,27 @@ no importer watches that folder, any importer that finds the file in its own fol
 folder may have been moved. A request has no result of its own: the file's row in the ledger has it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
-from sqlalchemy import bindparam, delete, func, select, update
-from sqlmodel import Session
+import sqlalchemy
+from sqlalchemy import ColumnElement, Table, delete, literal, update
+from sqlmodel import Session, col, func, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
-from resumes.store.import_history import NOT_DONE, FileRow, find_owners
+from resumes.store.import_history import NOT_DONE, FileRow
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
-from resumes.store.schema import BinaryText, import_requests, imported_files
-from resumes.store.statements import Prepared, params_equal, pk_equals, replace_on_conflict, upsert
+from resumes.store.schema import BinaryText, ImportRequest, import_requests, imported_files
+from resumes.store.statements import params_equal, pk_equals, replace_on_conflict, upsert
 from resumes.store.store import Store
+
+K = TypeVar("K")
 
 
 class RequestKind(StrEnum):
@@ -34,6 +38,8 @@ class RequestKind(StrEnum):
 FITS = {RequestKind.RETRY: FileOutcome.FAILED, RequestKind.RELEASE: FileOutcome.HELD}
 """The outcome of the files that an action applies to."""
 
+_IS_FAILED_OR_HELD = imported_files.c.outcome.in_([fit.value for fit in FITS.values()])
+
 PAST = {RequestKind.RETRY: "retried", RequestKind.RELEASE: "released"}
 STATES = {
     FileOutcome.HELD: "is held",
@@ -43,71 +49,60 @@ STATES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedFile:
-    """A request about a file. `root` is its watched folder; None if unknown."""
-
-    account_id: str
-    claim_id: str
-    action: RequestKind
-    requested_at: str
-    root: str | None
-
-
 def list_requests(
     store: Store, *, root: str | None = None, limit: int = 1_000
-) -> list[RequestedFile]:
+) -> Sequence[ImportRequest]:
     """Return the requests, by account, in the order of the files' arrival. Cheap if there are none.
 
     With a `root`, only those about files of that watched folder, or of an unknown one.
     """
-    statement = select(import_requests).order_by(*import_requests.primary_key).limit(limit)
+    statement = select(ImportRequest).order_by(*import_requests.primary_key).limit(limit)
     if root is not None:
-        of_root = import_requests.c.root
+        of_root = col(ImportRequest.root)
         statement = statement.where(of_root.is_(None) | (of_root == root))
-    return [_request(row) for row in store.fetch(statement)]
+    return store.fetch(statement)
 
 
 def find_oldest(store: Store) -> str | None:
     """Return when the oldest request was made; None if there is none."""
-    ((oldest,),) = store.fetch(select(func.min(import_requests.c.requested_at)))
-    return str(oldest) if oldest else None
+    (oldest,) = store.fetch(select(func.min(ImportRequest.requested_at)))
+    return oldest
 
 
-def find_request(store: Store, account_id: str, claim_id: str) -> RequestedFile | None:
+def find_request(store: Store, account_id: str, claim_id: str) -> ImportRequest | None:
     """Return the request about this file, if any."""
-    this = pk_equals(import_requests, account_id, claim_id)
-    rows = store.fetch(select(import_requests).where(this))
-    return _request(rows[0]) if rows else None
+    with store.session() as session:
+        return session.get(ImportRequest, (account_id, claim_id))
 
 
-def _request(row: Sequence[Any]) -> RequestedFile:
-    account_id, claim_id, action, requested_at, root = row
-    return RequestedFile(account_id, claim_id, RequestKind(action), requested_at, root)
+def find_requests(store: Store, files: Iterable[FileRow]) -> dict[tuple[str, str], ImportRequest]:
+    """Return the requests about these files, by account and claim."""
+    return {
+        (request.account_id, request.claim_id): request
+        for account_id, claim_ids in _claims(files, attrgetter("account_id")).items()
+        for request in store.fetch(
+            select(ImportRequest).where(_are(import_requests, account_id, claim_ids))
+        )
+    }
+
+
+def _claims(files: Iterable[FileRow], key: Callable[[FileRow], K]) -> Mapping[K, set[str]]:
+    """Return the claims of the files by this key."""
+    claims: dict[K, set[str]] = defaultdict(set)
+    for file in files:
+        claims[key(file)].add(file.claim_id)
+    return claims
+
+
+def _are(table: Table, account_id: str, claim_ids: Collection[str]) -> ColumnElement[bool]:
+    """Return the condition for the account's rows about these claims."""
+    return (table.c.account_id == account_id) & table.c.claim_id.in_(claim_ids)
 
 
 # Making requests
 
 SLICE_REQUESTS = 500
 """How many requests one transaction makes, so that others can write."""
-
-_FITTING = (pk_equals(imported_files), params_equal(imported_files.c.outcome))
-# Selects nothing for a file that has another outcome by now.
-WANTED = select(
-    imported_files.c.account_id,
-    imported_files.c.claim_id,
-    bindparam("action", type_=BinaryText),
-    bindparam("requested_at", type_=BinaryText),
-    imported_files.c.root,
-).where(*_FITTING)
-
-
-ADD_REQUEST = Prepared(
-    lambda dialect: replace_on_conflict(
-        upsert(import_requests, dialect).from_select(import_requests.columns.keys(), WANTED),
-        import_requests,
-    )
-)
 
 
 def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -> None:
@@ -117,11 +112,12 @@ def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -
     releases it. Raises Conflict for a file that the action does not apply to.
     """
     now = timestamp(store.clock())
-    wanted = [(file.account_id, file.claim_id, _fitting(file, action)) for file in files]
+    wanted = _claims(files, lambda file: (file.account_id, _fitting(file, action)))
 
     def change(session: Session) -> None:
-        for account_id, claim_id, fitting_action in wanted:
-            if not _add(session, account_id, claim_id, fitting_action, now):
+        for (account_id, fitting_action), claim_ids in wanted.items():
+            added = _add(session, account_id, claim_ids, fitting_action, now)
+            for claim_id in sorted(claim_ids - added):
                 raise Conflict(
                     f"Cannot {fitting_action} {claim_id}: its outcome has just changed. "
                     f"See `resumes imports show {claim_id}`"
@@ -151,8 +147,7 @@ def request_all_files(
 
     Return how many. This takes more than one transaction, so that others can write.
     """
-    now = timestamp(store.clock())
-    add = partial(_add, action=action, now=now)
+    add = partial(_add, action=action, now=timestamp(store.clock()))
     return _for_all_files(store, action, account_id, reason, add)
 
 
@@ -161,55 +156,46 @@ def _for_all_files(
     action: RequestKind,
     account_id: str | None,
     reason: str | None,
-    change: Callable[[Session, str, str], int],
+    change: Callable[..., Collection[str]],
 ) -> int:
-    """Run the change for each file that the action applies to, with its account and claim; return the
-    sum of the results."""
+    """Run the change for the files that the action applies to, by account, in the order of arrival.
 
-    def change_slice(owner: str, claim_ids: Sequence[str], session: Session) -> int:
-        return sum(change(session, owner, claim_id) for claim_id in claim_ids)
-
-    return sum(
-        store.write(partial(change_slice, owner, claim_ids))
-        for owner, claim_ids in iter_files_for(store, action, account_id, reason)
-    )
-
-
-def _add(session: Session, account_id: str, claim_id: str, action: RequestKind, now: str) -> int:
-    """Add a request; return 1, or 0 if the action does not apply to the file's present outcome."""
-    added = ADD_REQUEST.run(
-        session.connection(),
-        account_id=account_id,
-        claim_id=claim_id,
-        action=action.value,
-        outcome=FITS[action].value,
-        requested_at=now,
-    )
-    return int(added.rowcount)
-
-
-def iter_files_for(
-    store: Store,
-    action: RequestKind,
-    account_id: str | None = None,
-    reason: str | None = None,
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield account ids, each with the claims of its files that the action applies to, in the order of
-    arrival."""
-    statement = select(imported_files.c.claim_id).where(
-        imported_files.c.outcome == FITS[action].value, NOT_DONE
-    )
+    Return how many it changed.
+    """
+    file = imported_files.c
+    fitting = [file.outcome == FITS[action].value, NOT_DONE]
+    if account_id is not None:
+        fitting.append(file.account_id == account_id)
     if reason is not None:
-        statement = statement.where(imported_files.c.reason == reason)
-    for owner in find_owners(store, account_id):
-        of_owner = statement.where(imported_files.c.account_id == owner)
-        for page in store.iter_pages(of_owner, imported_files.c.claim_id, rows=SLICE_REQUESTS):
-            yield owner, [claim_id for (claim_id,) in page]
+        fitting.append(file.reason == reason)
+    count = 0
+    owners = select(file.account_id).where(*fitting).distinct().order_by(file.account_id)
+    for owner in store.fetch(owners):
+        of_owner = sqlalchemy.select(file.claim_id).where(file.account_id == owner, *fitting)
+        for page in store.iter_pages(of_owner, file.claim_id, rows=SLICE_REQUESTS):
+            these = [row.claim_id for row in page]
+            count += len(store.write(partial(change, account_id=owner, claim_ids=these)))
+    return count
+
+
+def _add(
+    session: Session, account_id: str, claim_ids: Collection[str], action: RequestKind, now: str
+) -> set[str]:
+    """Add requests for the files; return the claims of those whose present outcome it applies to."""
+    file = imported_files.c
+    wanted = sqlalchemy.select(
+        file.account_id,
+        file.claim_id,
+        literal(action.value, BinaryText),
+        literal(now, BinaryText),
+        file.root,
+    ).where(_are(imported_files, account_id, claim_ids), file.outcome == FITS[action].value)
+    new = upsert(import_requests).from_select(import_requests.columns.keys(), wanted)
+    statement: Any = replace_on_conflict(new, import_requests)
+    return {*session.exec(statement.returning(import_requests.c.claim_id)).scalars()}
 
 
 # Dismissing
-
-DISMISS = Prepared(delete(imported_files).where(*_FITTING))
 
 
 def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
@@ -220,11 +206,11 @@ def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
     """
 
     def change(session: Session) -> None:
-        for file in files:
-            if not _dismiss(session, file.account_id, file.claim_id):
+        for account_id, claim_ids in _claims(files, attrgetter("account_id")).items():
+            for claim_id in sorted(claim_ids - _dismiss(session, account_id, claim_ids)):
                 raise Conflict(
-                    f"Cannot dismiss {file.claim_id}: only failed and held files can be dismissed. "
-                    f"See `resumes imports show {file.claim_id}`"
+                    f"Cannot dismiss {claim_id}: only failed and held files can be dismissed. "
+                    f"See `resumes imports show {claim_id}`"
                 )
 
     store.write(change)
@@ -240,21 +226,17 @@ def dismiss_all_files(
     return _for_all_files(store, RequestKind.RETRY, account_id, reason, _dismiss)
 
 
-def _dismiss(session: Session, account_id: str, claim_id: str) -> int:
-    """Remove the file's row and the request about it; return 1, or 0 if it is neither failed nor held."""
-    file = {"account_id": account_id, "claim_id": claim_id}
-    rows = [
-        DISMISS.run(session.connection(), **file, outcome=fit.value).rowcount
-        for fit in FITS.values()
-    ]
-    if any(rows):
-        DROP.run(session.connection(), **file)
-    return int(sum(rows))
+def _dismiss(session: Session, account_id: str, claim_ids: Collection[str]) -> set[str]:
+    """Remove the rows of the failed and held ones of these files, and the requests about them; return
+    their claims."""
+    these = _are(imported_files, account_id, claim_ids), _IS_FAILED_OR_HELD
+    dismissing = delete(imported_files).where(*these).returning(imported_files.c.claim_id)
+    dismissed = {*session.exec(dismissing).scalars()}
+    session.exec(delete(import_requests).where(_are(import_requests, account_id, dismissed)))
+    return dismissed
 
 
 # Requests that an importer handles
-
-DROP = Prepared(delete(import_requests).where(pk_equals(import_requests)))
 
 
 def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
@@ -263,9 +245,8 @@ def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
 
     None stands for files of an unknown folder, which any live importer looks for.
     """
-    made_since = import_requests.c.requested_at >= since
-    found = store.fetch(select(import_requests.c.root).where(made_since).distinct())
-    roots = [root for (root,) in found]
+    made_since = ImportRequest.requested_at >= since
+    roots = store.fetch(select(ImportRequest.root).where(made_since).distinct())
     if not roots:
         return []
     watched = {seen.root for seen in list_importers(store) if seen.is_live}
@@ -276,12 +257,12 @@ def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
     ]
 
 
-def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[RequestedFile]:
+def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[ImportRequest]:
     """Return requests about files of folders other than `root` that no live importer watches.
 
     At most `limit` for each such folder, by account, in the order of arrival.
     """
-    strays: list[RequestedFile] = []
+    strays: list[ImportRequest] = []
     for other in list_unwatched_roots(store):
         if other not in (None, root):
             found = list_requests(store, root=other, limit=limit)
@@ -289,24 +270,12 @@ def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Requeste
     return strays
 
 
-DROP_ANSWERED = Prepared(
-    delete(import_requests).where(
-        pk_equals(import_requests), params_equal(import_requests.c.requested_at)
-    )
-)
-
-
-def drop_requests(store: Store, requests: Sequence[RequestedFile]) -> None:
-    """Remove these requests, in one transaction, except those that were made again since."""
-    rows = [
-        {
-            "account_id": file.account_id,
-            "claim_id": file.claim_id,
-            "requested_at": file.requested_at,
-        }
-        for file in requests
-    ]
-    store.write(lambda session: DROP_ANSWERED.run_many(session.connection(), rows))
+def drop_requests(store: Store, requests: Sequence[ImportRequest]) -> None:
+    """Remove these requests, at least one, in one transaction; not those that were made again since."""
+    table = import_requests
+    same = delete(table).where(pk_equals(table), params_equal(table.c.requested_at))
+    rows = [request.model_dump() for request in requests]
+    store.write(lambda session: session.connection().execute(same, rows))
 
 
 def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -> None:
@@ -317,13 +286,12 @@ def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -
     now = timestamp(store.clock())
 
     def change(session: Session) -> None:
-        DROP.run(session.connection(), account_id=account_id, claim_id=claim_id)
+        session.exec(
+            delete(import_requests).where(pk_equals(import_requests, account_id, claim_id))
+        )
         session.exec(
             update(imported_files)
-            .where(
-                pk_equals(imported_files, account_id, claim_id),
-                imported_files.c.outcome.in_([FileOutcome.FAILED.value, FileOutcome.HELD.value]),
-            )
+            .where(pk_equals(imported_files, account_id, claim_id), _IS_FAILED_OR_HELD)
             .values(message=message, finished_at=now)
         )
 

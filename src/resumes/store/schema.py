@@ -184,18 +184,12 @@ class Idempotency(OfAccount, table=True):
     created_at: str = Field(sa_type=BinaryText)
 
 
-class ImportedFile(OfAccount, table=True):
+class ImportedFileBase(OfAccount):
     """The outcome of a claimed file: one row for each claim that has one.
 
-    `name` is the path below the watched folder, escaped for display; `root` is that folder, None if
-    unknown. `resume_id` is the resume that a file of one resume became or duplicates; it outlives
-    the resume, as ImportedItem does. `source` is the first 64 KiB that were read, None for files
-    that are done. `items` is JSON (`import_ledger.Items`), None for a file of one resume without
-    warnings.
+    `name` is the path below the watched folder, escaped for display.
     """
 
-    __tablename__: ClassVar[str] = "imported_files"
-    __table_args__: ClassVar[Any] = CLUSTERED
     claim_id: str = Field(primary_key=True, sa_type=BinaryText)
     name: str = Field(sa_type=BinaryText)
     outcome: str = Field(sa_type=BinaryText)
@@ -206,6 +200,19 @@ class ImportedFile(OfAccount, table=True):
     size_bytes: int = Field(sa_type=BigInteger)
     claimed_at: str = Field(sa_type=BinaryText)
     finished_at: str = Field(sa_type=BinaryText)
+
+
+class ImportedFile(ImportedFileBase, table=True):
+    """The outcome of a claimed file as it is stored.
+
+    `root` is the watched folder, None if unknown. `resume_id` is the resume that a file of one resume
+    became or duplicates; it outlives the resume, as ImportedItem does. `source` is the first 64 KiB
+    that were read, None for files that are done. `items` is JSON (`import_ledger.Items`), None for
+    a file of one resume without warnings.
+    """
+
+    __tablename__: ClassVar[str] = "imported_files"
+    __table_args__: ClassVar[Any] = CLUSTERED
     resume_id: str | None = Field(default=None, sa_type=BinaryText)
     source: bytes | None = Field(default=None, sa_type=LargeBinary)
     root: str | None = Field(default=None, sa_type=BinaryText)

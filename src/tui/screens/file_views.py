@@ -1,6 +1,6 @@
 """Imported files: the rows of their list, failed ones first, and the details of one file."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.store import accounts, import_history, import_ledger, import_requests
 from resumes.store.import_history import MAX_FILES, ORDER, FileRow, Position
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item
-from resumes.store.import_requests import RequestedFile, RequestKind
+from resumes.store.import_requests import RequestKind
+from resumes.store.schema import ImportRequest
 from resumes.store.search import holds
 from resumes.store.store import Store
 from resumes.text import counted, folded, in_bytes
@@ -50,7 +51,7 @@ class ImportRow:
     """A file and the pending request for it; None for none."""
 
     file: FileRow
-    request: RequestedFile | None = None
+    request: ImportRequest | None = None
 
 
 def position(row: ImportRow, *, is_newest_first: bool) -> str:
@@ -120,18 +121,15 @@ def _words(file: FileRow) -> str:
     return folded(f"{file.name} {file.account} {reason} {warnings}")
 
 
-def _with_requests(store: Store, files: Iterable[FileRow]) -> list[ImportRow]:
+def _with_requests(store: Store, files: Sequence[FileRow]) -> list[ImportRow]:
     if not import_requests.list_requests(store, limit=1):
         return [ImportRow(file) for file in files]
-    return [
-        ImportRow(file, import_requests.find_request(store, file.account_id, file.claim_id))
-        if file.outcome in (FileOutcome.FAILED, FileOutcome.HELD)
-        else ImportRow(file)
-        for file in files
-    ]
+    open_files = [file for file in files if file.outcome in (FileOutcome.FAILED, FileOutcome.HELD)]
+    requests = import_requests.find_requests(store, open_files)
+    return [ImportRow(file, requests.get((file.account_id, file.claim_id))) for file in files]
 
 
-def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Content:
+def outcome_content(file: FileRow, request: ImportRequest | None = None) -> Content:
     """Return the outcome with its sign, or that the file is queued or being imported."""
     if file.is_under_way:
         return safe("… importing", "$text-accent")
@@ -179,7 +177,7 @@ class FileRead:
     """
 
     file: FileRow
-    request: RequestedFile | None
+    request: ImportRequest | None
     is_watched: bool
     resumes: Sequence[Item]
     source: SourceText | None
