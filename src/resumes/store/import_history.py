@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import Row, literal_column
@@ -23,6 +23,7 @@ MAX_FILES = 1_000
 class FileRow(ImportedFileBase):
     """A file's row in the ledger. `account` is the account's name, `root` the watched folder."""
 
+    model_config: ClassVar[Any] = {"defer_build": True}  # most programs read none
     account: str
     outcome: FileOutcome
     root: str | None

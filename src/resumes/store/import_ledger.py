@@ -19,20 +19,8 @@ from sqlmodel import Session, select
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import MAX_ID, POSITION_DIGITS
-from resumes.store.schema import (
-    Account,
-    imported_digests,
-    imported_files,
-    imported_items,
-    resumes,
-)
-from resumes.store.statements import (
-    Prepared,
-    pk_equals,
-    replace_on_conflict,
-    replacing,
-    upsert,
-)
+from resumes.store.schema import Account, imported_digests, imported_files, imported_items, resumes
+from resumes.store.statements import Prepared, pk_equals, replace_on_conflict, replacing, upsert
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 MAX_LEDGER_CHARS: Final = 65_536
