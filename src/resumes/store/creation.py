@@ -495,5 +495,4 @@ def _insert(connection: Connection, rows: _Rows, account_id: str) -> None:
     ADD_KEY.run_many(connection, rows.idempotency.values())
     import_ledger.ADD_ITEM.run_rows(connection, rows.items)
     import_ledger.ADD_DONE_FILE.run_rows(connection, rows.done_files)
-    if rows.files:
-        connection.execute(import_ledger.ADD_FILE, rows.files)
+    import_ledger.add_files(connection, rows.files)

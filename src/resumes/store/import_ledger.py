@@ -7,20 +7,30 @@ release, and its answer is never deleted: it is in the file's row, and for bundl
 items. "Is this content stored?" is asked for new files, and its answer is deleted with the resume.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import Integer, delete, exists, insert, literal_column, union_all
+from sqlalchemy import (
+    Connection,
+    Integer,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    literal_column,
+    union_all,
+)
 from sqlmodel import Session, select
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import MAX_ID, POSITION_DIGITS
 from resumes.store.schema import Account, imported_digests, imported_files, imported_items, resumes
-from resumes.store.statements import Prepared, pk_equals, replace_on_conflict, replacing, upsert
+from resumes.store.statements import Prepared, pk_equals, replace_on_conflict, upsert
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 MAX_LEDGER_CHARS: Final = 65_536
@@ -98,9 +108,12 @@ DONE_COLUMNS = (
     "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at",
     "resume_id", "root",
 )  # fmt: skip
-ADD_DONE_FILE = replacing(imported_files, DONE_COLUMNS)
-# A file's `resume_id` is never overwritten by NULL, even if a later verdict has none.
-ADD_FILE = replace_on_conflict(upsert(imported_files), imported_files, keeps=("resume_id",))
+_DONE: dict[str, Any] = {name: bindparam(name) for name in DONE_COLUMNS}
+ADD_DONE_FILE = Prepared(
+    lambda dialect: replace_on_conflict(
+        upsert(imported_files, dialect).values(_DONE), imported_files
+    )
+)
 
 
 def done_row(
@@ -133,6 +146,14 @@ def file_values(
     }
 
 
+def add_files(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+    """Add the rows of files, if any, or replace those of the same claims."""
+    if rows:
+        # A file's `resume_id` is never overwritten by NULL, even if a later verdict has none.
+        new = upsert(imported_files, connection.dialect)
+        connection.execute(replace_on_conflict(new, imported_files, keeps=("resume_id",)), rows)
+
+
 def record(
     store: Store,
     account_id: str,
@@ -149,7 +170,8 @@ def record(
 
     def change(session: Session) -> None:
         if session.get(Account, account_id) is not None:
-            session.connection().execute(ADD_FILE, file_values(account_id, claim, verdict, now=now))
+            row = file_values(account_id, claim, verdict, now=now)
+            add_files(session.connection(), [row])
 
     store.write(change, deadline_s=deadline_s)
 

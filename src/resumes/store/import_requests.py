@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy
 from sqlalchemy import ColumnElement, Table, delete, literal, update
@@ -190,9 +190,10 @@ def _add(
         literal(now, BinaryText),
         file.root,
     ).where(_are(imported_files, account_id, claim_ids), file.outcome == FITS[action].value)
-    new = upsert(import_requests).from_select(import_requests.columns.keys(), wanted)
-    statement: Any = replace_on_conflict(new, import_requests)
-    return {*session.exec(statement.returning(import_requests.c.claim_id)).scalars()}
+    insert = upsert(import_requests, session.get_bind().dialect)
+    new = insert.from_select(import_requests.columns.keys(), wanted)
+    statement = replace_on_conflict(new, import_requests).returning(import_requests.c.claim_id)
+    return {*session.exec(statement).scalars()}
 
 
 # Dismissing

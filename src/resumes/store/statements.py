@@ -146,21 +146,6 @@ def looked_up(
     return select(column).where(is_same).scalar_subquery()
 
 
-def replacing(
-    table: Table, names: Collection[str] | None = None, *, keeps: Collection[str] = ()
-) -> Prepared:
-    """Return a statement that inserts a row, or replaces the one with the same primary key.
-
-    Columns that are not in `names` become NULL; None means all columns. A column in `keeps` keeps its
-    value if the new one is NULL.
-    """
-    given = [column.name for column in table.columns] if names is None else names
-    values: dict[str, Any] = {name: bindparam(name) for name in given}
-    return Prepared(
-        lambda dialect: replace_on_conflict(upsert(table, dialect).values(values), table, keeps)
-    )
-
-
 def upsert(table: Table, dialect: Dialect) -> Any:
     """Return the dialect's own insert, which has ON CONFLICT."""
     # Only the dialect in use is loaded: PostgreSQL's takes long to import.
@@ -168,7 +153,10 @@ def upsert(table: Table, dialect: Dialect) -> Any:
 
 
 def replace_on_conflict(statement: Any, table: Table, keeps: Collection[str] = ()) -> Any:
-    """Return the upsert with a clause that replaces a row with the same primary key, as `replacing`."""
+    """Return the upsert with a clause that replaces a row with the same primary key.
+
+    Columns that it does not give become NULL. One in `keeps` keeps its value if the new one is NULL.
+    """
     keys = [column.name for column in table.primary_key]
     new = statement.excluded
     replaced = {
