@@ -33,11 +33,12 @@ Check = Callable[[Any], str | None]
 
 INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
+WORD: Final = re.compile("[a-z][a-z_]{0,63}")
+
 YEAR_US: Final = 366 * 24 * 3_600 * 1_000_000
 
 MAX_CLOCK_ERROR_US: Final = 100 * YEAR_US
 """How far the last ID of a store may be ahead of the clock: its machine's clock may have been wrong."""
-
 
 MAX_SHOWN_CHARS: Final = 60
 """The maximum length of a value in an error message."""
@@ -54,28 +55,17 @@ def _text(max_chars: int) -> Check:
     return check
 
 
-def _form(pattern: "re.Pattern[str]", what: str) -> Check:
-    def check(value: Any) -> str | None:
-        is_so = isinstance(value, str) and pattern.fullmatch(value)
-        return None if is_so else f"is not {what}"
-
-    return check
+def _is(what: str, is_so: Callable[[Any], object], kind: Any = str) -> Check:
+    return lambda value: None if isinstance(value, kind) and is_so(value) else f"is not {what}"
 
 
 def _number(highest: int) -> Check:
-    def check(value: Any) -> str | None:
-        is_so = isinstance(value, int) and 0 <= value <= highest
-        return None if is_so else f"is not a number from 0 to {highest:,}"
-
-    return check
+    return _is(f"a number from 0 to {highest:,}", lambda value: 0 <= value <= highest, int)
 
 
 def _bytes(lowest: int, highest: int) -> Check:
-    def check(value: Any) -> str | None:
-        is_so = isinstance(value, bytes | memoryview) and lowest <= len(value) <= highest
-        return None if is_so else f"is not a value of {lowest:,} to {highest:,} bytes"
-
-    return check
+    what = f"a value of {lowest:,} to {highest:,} bytes"
+    return _is(what, lambda value: lowest <= len(value) <= highest, bytes | memoryview)
 
 
 def _one_of(words: Iterable[str]) -> Check:
@@ -83,35 +73,21 @@ def _one_of(words: Iterable[str]) -> Check:
     return lambda value: None if value in known else f"is none of {', '.join(sorted(known))}"
 
 
-def _accepted_by(parse: Callable[[Any], object], max_chars: int) -> Check:
-    is_text = _text(max_chars)
-
-    def check(value: Any) -> str | None:
-        if why := is_text(value):
-            return why
-        try:
-            parse(value)
-        except (InvalidInput, ValueError) as error:
-            return f"cannot be stored: {error}"
-        return "contains the character U+0000" if "\\u0000" in value else None
-
-    return check
-
-
-def _instant(value: Any) -> str | None:
-    why = "is not a time such as 2026-01-31T09:00:00.000Z"
-    if not (isinstance(value, str) and INSTANT.fullmatch(value)):
+def _items(value: Any) -> str | None:
+    if why := _text(MAX_ITEMS_CHARS)(value):
         return why
     try:
-        datetime.fromisoformat(value)
+        parse_items(value)
+    except (InvalidInput, ValueError) as error:
+        return f"cannot be stored: {error}"
+    return "contains the character U+0000" if "\\u0000" in value else None
+
+
+def _is_instant(value: str) -> bool:
+    try:
+        return bool(INSTANT.fullmatch(value) and datetime.fromisoformat(value))
     except ValueError:
-        return why
-    return None
-
-
-def _filename(value: Any) -> str | None:
-    is_so = isinstance(value, str) and is_filename(value)
-    return None if is_so else "is not a safe file name such as AdaResume.pdf"
+        return False
 
 
 def _last_id(value: Any) -> str | None:
@@ -120,20 +96,26 @@ def _last_id(value: Any) -> str | None:
     return None if is_so else "is negative, or more than 100 years ahead of the clock"
 
 
-_NAME: Final = _form(NAME, "the name of an account or a plan")
-_ACCOUNT_NAME: Final = _form(
-    re.compile(f"(?:{NAME.pattern})(?:{re.escape(ARRIVING)})?"), "the name of an account"
+_NAME: Final = _is("the name of an account or a plan", NAME.fullmatch)
+_ACCOUNT_NAME: Final = _is(
+    "the name of an account",
+    re.compile(f"(?:{NAME.pattern})(?:{re.escape(ARRIVING)})?").fullmatch,
 )
-_ACCOUNT: Final = _form(ACCOUNT_ID, "the ID of an account")
-_ID: Final = _form(RESUME_ID, "an ID of 24 hexadecimal digits")
-_KEY: Final = _form(KEY_ID, "the ID of an API key")
+_ACCOUNT: Final = _is("the ID of an account", ACCOUNT_ID.fullmatch)
+_ID: Final = _is("an ID of 24 hexadecimal digits", RESUME_ID.fullmatch)
+_KEY: Final = _is("the ID of an API key", KEY_ID.fullmatch)
 _LEDGER: Final = _text(MAX_LEDGER_CHARS)
-_OUTCOME: Final = _one_of(FileOutcome)
 _SHA256: Final = _bytes(32, 32)
 _INTEGER: Final = _number(2**31 - 1)
 _BIG: Final = _number(2**63 - 1)
+_INSTANT: Final = _is("a time such as 2026-01-31T09:00:00.000Z", _is_instant)
 
 CHECKS: Final[dict[str, Check]] = {
+    "account_id": _ACCOUNT,
+    "claim_id": _ID,
+    "resume_id": _ID,
+    "outcome": _one_of(FileOutcome),
+    "root": _LEDGER,
     "plans.name": _NAME,
     "plans.max_resumes": _INTEGER,
     "plans.api_listing": _number(1),
@@ -145,49 +127,38 @@ CHECKS: Final[dict[str, Check]] = {
     "account_usage.last_id_us": _last_id,
     "api_keys.id": _KEY,
     "api_keys.name": _text(MAX_NAME_CHARS),
-    "api_keys.masked": _form(MASKED, "the beginning of an API key"),
+    "api_keys.masked": _is("the beginning of an API key", MASKED.fullmatch),
     "api_keys.replaced_by": _KEY,
     "key_directory.key_hash": _SHA256,
     "key_directory.key_id": _KEY,
     "resumes.id": _ID,
     "resumes.title": _text(MAX_TEXT_CHARS),
     "resumes.name": _text(MAX_TEXT_CHARS),
-    "resumes.filename": _filename,
+    "resumes.filename": _is("a safe file name such as AdaResume.pdf", is_filename),
     "documents.id": _ID,
     "documents.crc32": _number(2**32 - 1),
     "documents.document": _text(2**30),
     "idempotency.key": _text(255),
     "idempotency.body_sha256": _SHA256,
-    "idempotency.resume_id": _ID,
-    "imported_files.claim_id": _ID,
     "imported_files.name": _LEDGER,
-    "imported_files.outcome": _OUTCOME,
-    "imported_files.reason": _form(re.compile("[a-z][a-z_]{0,63}"), "a reason"),
+    "imported_files.reason": _is("a reason", WORD.fullmatch),
     "imported_files.message": _LEDGER,
     "imported_files.path": _LEDGER,
     "imported_files.byte_offset": _BIG,
     "imported_files.size_bytes": _BIG,
-    "imported_files.resume_id": _ID,
     "imported_files.source": _bytes(0, SOURCE_BYTES),
-    "imported_files.root": _LEDGER,
-    "imported_files.items": _accepted_by(parse_items, MAX_ITEMS_CHARS),
-    "imported_items.claim_id": _ID,
+    "imported_files.items": _items,
     "imported_items.item": _INTEGER,
-    "imported_items.outcome": _OUTCOME,
-    "imported_items.resume_id": _ID,
     "imported_digests.digest": _SHA256,
-    "imported_digests.resume_id": _ID,
-    "import_requests.claim_id": _ID,
-    "import_requests.action": _form(re.compile("[a-z][a-z_]{0,63}"), "a request"),
-    "import_requests.root": _LEDGER,
+    "import_requests.action": _is("a request", WORD.fullmatch),
 }
-"""The checks by table and column. `account_id` and instants are the same in all tables."""
+"""The checks by column; by table and column where tables differ. Instants end with `_at`."""
 
 
 def _check_of(table: str, column: str) -> Check:
-    if column == "account_id":
-        return _ACCOUNT
-    return _instant if column.endswith("_at") else CHECKS[f"{table}.{column}"]
+    if column.endswith("_at"):
+        return _INSTANT
+    return CHECKS.get(f"{table}.{column}") or CHECKS[column]
 
 
 def iter_checked(table: Table, rows: Iterable[Sequence[Any]], label: str) -> Iterator[Any]:
