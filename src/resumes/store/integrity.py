@@ -6,7 +6,7 @@ write. Documents and histories are read account by account.
 
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,6 @@ from sqlalchemy import (
     and_,
     cast,
     func,
-    literal_column,
     not_,
     select,
     text,
@@ -203,25 +202,25 @@ class Question(NamedTuple):
     def ask(self, store: Store) -> Iterator[Flaw]:
         """Yield the flaws, at most one per account."""
         for row in store.fetch(self.statement):
-            found = row._mapping
-            what, remedy = self.what.format(**found), self.remedy.format(**found)
-            yield Flaw(self.defect, found["count"], what, remedy, found["account"])
+            yield _flaw(row._mapping, self.defect, self.what, self.remedy)
+
+
+def _flaw(found: Mapping[str, Any], defect: Defect, what: str, remedy: str) -> Flaw:
+    what, remedy = what.format_map(found), remedy.format_map(found)
+    return Flaw(defect, found["count"], what, remedy, found["account"])
+
+
+_ACCOUNT: Final = accounts.c.name.label("account"), accounts.c.id.label("account_id")
 
 
 def _count(key: Column[str], *conditions: Any, rows: FromClause | None = None) -> Select[Any]:
     """Count the rows of the key's table by account. `rows` is the table joined with another one."""
+    rows = key.table if rows is None else rows
+    if key.table is not accounts:
+        rows = rows.join(accounts, accounts.c.id == key.table.c.account_id)
     return (
-        select(
-            accounts.c.name.label("account"),
-            accounts.c.id.label("account_id"),
-            func.count().label("count"),
-            func.min(key).label("first"),
-        )
-        .select_from(
-            (key.table if rows is None else rows).join(
-                accounts, accounts.c.id == key.table.c.account_id
-            )
-        )
+        select(*_ACCOUNT, func.count().label("count"), func.min(key).label("first"))
+        .select_from(rows)
         .where(*conditions)
         .group_by(accounts.c.name, accounts.c.id)
         .order_by(accounts.c.name)
@@ -274,14 +273,11 @@ QUESTIONS: Final = (
     *map(_orphans, schema.ACCOUNT_TABLES),
     Question(
         Defect.NO_COUNTER,
-        select(
-            accounts.c.name.label("account"),
-            accounts.c.id.label("account_id"),
-            literal_column("1").label("count"),
-        )
-        .outerjoin(account_usage, account_usage.c.account_id == accounts.c.id)
-        .where(account_usage.c.account_id.is_(None))
-        .order_by(accounts.c.name),
+        _count(
+            accounts.c.id,
+            account_usage.c.account_id.is_(None),
+            rows=accounts.outerjoin(account_usage),
+        ),
         "The account has no counter: nothing can be stored in it",
         BACKUP,
     ),
@@ -341,37 +337,34 @@ QUESTIONS: Final = (
     ),
 )
 
-LAST_IDS: Final = (
+_LAST_IDS: Final = (
     select(
-        accounts.c.name,
-        accounts.c.id,
+        *_ACCOUNT,
         account_usage.c.last_id_us,
         select(func.max(resumes.c.id))
         .where(resumes.c.account_id == accounts.c.id)
-        .scalar_subquery(),
+        .scalar_subquery()
+        .label("newest"),
     )
-    .join(account_usage, account_usage.c.account_id == accounts.c.id)
+    .join(account_usage)
     .order_by(accounts.c.name)
 )
-"""The time of the newest id that each account assigned, and of its newest resume."""
+"""The time of the newest id that each account assigned, and its newest resume."""
 
 
 def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
-    for name, account_id, last_id_us, newest in store.fetch(LAST_IDS):
-        try:
-            newest_us = position_of(newest) if newest else 0
-        except ValueError:
-            yield Flaw(Defect.LAST_ID, 1, f"{newest!r} is not a resume ID", BACKUP, name)
-            continue
-        if newest_us > last_id_us:
-            yield Flaw(
-                Defect.LAST_ID,
-                1,
-                f"The last ID is before {newest}: new resumes may be listed before it",
+    for row in store.fetch(_LAST_IDS):
+        what, remedy = f"{row.newest!r} is not a resume ID", BACKUP
+        with contextlib.suppress(ValueError):
+            newest_us = position_of(row.newest or "0")
+            if newest_us <= row.last_id_us:
+                continue
+            what = f"The last ID is before {row.newest}: new resumes may be listed before it"
+            remedy = (
                 f"{STOPPED}UPDATE account_usage SET last_id_us = {newest_us} "
-                f"WHERE account_id = '{account_id}'",
-                name,
+                f"WHERE account_id = '{row.account_id}'"
             )
+        yield Flaw(Defect.LAST_ID, 1, what, remedy, row.account)
 
 
 # Contents
@@ -388,16 +381,13 @@ CONTENTS: Final = {
         "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
     ),
 }
-"""Descriptions and remedies for contents: format strings with the account's name and id, and the first
-key."""
+"""Descriptions and remedies for contents, as those of a Question."""
 
 
 def iter_accounts(store: Store) -> Iterator[Checked]:
     """Yield each account by name, lazily: its contents are read when it is requested."""
-    for account_id, name in store.fetch(
-        select(accounts.c.id, accounts.c.name).order_by(accounts.c.name)
-    ):
-        yield _check_contents(store, account_id, name)
+    for row in store.fetch(select(*_ACCOUNT).order_by(accounts.c.name)):
+        yield _check_contents(store, row.account_id, row.account)
 
 
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
@@ -405,26 +395,25 @@ def _check_contents(store: Store, account_id: str, name: str) -> Checked:
     documents_read = 0
     # Text that is not UTF-8 ends the check; iter_damage reports it.
     with contextlib.suppress(StoreIncompatible):
-        rows = _iter_rows(
-            store, account_id, documents.c.id, documents.c.document, documents.c.crc32
-        )
-        for key, document, expected in rows:
+        for row in _iter_rows(store, account_id, documents.c.id, *documents.c["document", "crc32"]):
             documents_read += 1
             # SQLite returns bytes if a damaged row has them.
-            if not isinstance(document, str) or not _is_readable(check_stored, document.encode()):
-                bad[Defect.BAD_DOCUMENT].append(key)
-            elif crc32(document.encode()) != expected:
-                bad[Defect.CHANGED_DOCUMENT].append(key)
+            content = row.document.encode() if isinstance(row.document, str) else b""
+            if not _is_readable(check_stored, content):
+                bad[Defect.BAD_DOCUMENT].append(row.id)
+            elif crc32(content) != row.crc32:
+                bad[Defect.CHANGED_DOCUMENT].append(row.id)
     with contextlib.suppress(StoreIncompatible):
-        rows = _iter_rows(store, account_id, imported_files.c.claim_id, imported_files.c["items"])
-        for key, items in rows:
-            if not _is_readable(parse_items, items):
-                bad[Defect.BAD_ITEMS].append(key)
-    flaws = []
-    for defect, (what, remedy) in CONTENTS.items():
-        if keys := bad[defect]:
-            remedy = remedy.format(account=name, account_id=account_id, first=keys[0])
-            flaws.append(Flaw(defect, len(keys), what, remedy, name))
+        claim_id, items = imported_files.c["claim_id", "items"]
+        for row in _iter_rows(store, account_id, claim_id, items):
+            if not _is_readable(parse_items, row.items):
+                bad[Defect.BAD_ITEMS].append(row.claim_id)
+    found = {"account": name, "account_id": account_id}
+    flaws = [
+        _flaw({**found, "count": len(keys), "first": keys[0]}, defect, *texts)
+        for defect, texts in CONTENTS.items()
+        if (keys := bad[defect])
+    ]
     return Checked(name, documents_read, flaws)
 
 
