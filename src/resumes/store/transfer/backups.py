@@ -23,7 +23,6 @@ from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUn
 from resumes.output_files import SIDE_FILES, check_free, place
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
-from resumes.store.row_bounds import iter_checked
 from resumes.store.schema import account_usage, import_requests, importers, resumes
 from resumes.store.sqlite.files import (
     check_room,
@@ -258,7 +257,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
             if not has_lock:
                 locks.enter_context(exclude_others(path, "restore"))
             for table in TABLES:
-                for _ in iter_checked(table, iter_rows(connection, table), str(backup)):
+                for _ in iter_rows(connection, table, foreign=str(backup)):
                     pass
             is_readable, last_ids, kept_id = _read_replaced(path)
             _raise_last_ids(connection, clock(), last_ids)

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, Table, delete, func, select, text
+from sqlalchemy import Connection, Select, Table, delete, func, insert, select, text
 
 from resumes.errors import Conflict, InvalidArgument, ResumesError
 from resumes.output_files import place
@@ -140,9 +140,19 @@ def count_rows(connection: Connection, table: Table, selection: Selection = WHOL
     return int(connection.execute(count).scalar_one())
 
 
-def iter_rows(connection: Connection, table: Table, selection: Selection = WHOLE) -> Iterator[Row]:
-    """Yield the selected rows of the table in the order of their keys. The connection may be of any
-    engine."""
+def iter_rows(
+    connection: Connection,
+    table: Table,
+    selection: Selection = WHOLE,
+    *,
+    foreign: str | None = None,
+) -> Iterator[Row]:
+    """Yield the selected rows of the table in the order of their keys, with the driver's values. The
+    connection may be of any engine.
+
+    `foreign` is the store's address for people, unless it is this program's own store. Raises
+    StoreIncompatible for a foreign row that this service could not have written.
+    """
     is_whole = selection is WHOLE  # all rows of one account have the same first part of their keys
     keys = [key for key in table.primary_key if is_whole or key.name != "account_id"]
     key_at = {f"after_{key.name}": list(table.columns).index(key) for key in keys}
@@ -157,7 +167,7 @@ def iter_rows(connection: Connection, table: Table, selection: Selection = WHOLE
         else:
             rows = driver(connection).cursor().stream(*bound, size=chunk_rows)
         read, last = 0, ()
-        for last in rows:
+        for last in iter_checked(table, rows, foreign) if foreign else rows:
             read += 1
             yield last
         if read < PAGE_ROWS:
@@ -177,21 +187,19 @@ class TableDigest:
 
 def digest_tables(
     connection: Connection,
-    on_rows: OnRows,
+    on_rows: OnRows = lambda table, rows: None,
     selection: Selection = WHOLE,
     *,
     foreign: str | None = None,
 ) -> list[TableDigest]:
     """Return the digest of each table, including documents; two stores with the same rows have the same.
 
-    `foreign` is as in `load`.
+    `foreign` is as in `iter_rows`.
     """
     digests = []
     for table in selection:
-        digest = hashlib.sha256()
-        count = 0
-        rows = iter_rows(connection, table, selection)
-        for row in iter_checked(table, rows, foreign) if foreign else rows:
+        digest, count = hashlib.sha256(), 0
+        for row in iter_rows(connection, table, selection, foreign=foreign):
             digest.update(encode(row))
             count += 1
             if count % PROGRESS_ROWS == 0:
@@ -249,11 +257,9 @@ def load(
     """Fill an empty store with all rows of another store, or the selected rows, read both again, and
     return their digests.
 
-    `foreign` is the other store's address for people, unless it is this program's own store. Raises
-    StoreIncompatible for a foreign row that this service could not have written.
-
-    `target` is in a transaction, which the caller rolls back after any error. `label` is its address for
-    people. No process may write to the other store during this. Raises Conflict if both differ.
+    `foreign` is as in `iter_rows`. `target` is in a transaction, which the caller rolls back after any
+    error; `label` is its address for people. No process may write to the other store during this. Raises
+    Conflict if both differ.
     """
     with read() as source:
         total = sum(count_rows(source, table, selection) for table in TABLES)
@@ -263,8 +269,7 @@ def load(
     on_rows = count_progress(on_progress, Stage.COPYING, total)
     for table in TABLES:
         # Close it immediately, even after an error: a suspended generator would keep its connection locked.
-        with closing(_iter_source(read, table, selection)) as source_rows:
-            rows = iter_checked(table, source_rows, foreign) if foreign else source_rows
+        with closing(_iter_source(read, table, selection, foreign)) as rows:
             while count := _insert(target, table, islice(rows, BATCH_ROWS)):
                 on_rows(table.name, count)
         if target.dialect.name == "postgresql":
@@ -284,18 +289,19 @@ def load(
     return theirs
 
 
-def _iter_source(read: Read, table: Table, selection: Selection) -> Generator[Row, None, None]:
+def _iter_source(
+    read: Read, table: Table, selection: Selection, foreign: str | None
+) -> Generator[Row, None, None]:
     with read() as source:
-        yield from iter_rows(source, table, selection)
+        yield from iter_rows(source, table, selection, foreign=foreign)
 
 
 def _insert(target: Connection, table: Table, rows: Iterable[Row]) -> int:
     """Insert the rows; return their number."""
-    names = ", ".join(column.name for column in table.columns)
     if target.dialect.name == "sqlite":
-        marks = ", ".join("?" * len(table.columns))
-        sql = f"INSERT INTO {table.name} ({names}) VALUES ({marks})"
+        sql = str(insert(table).compile(dialect=target.dialect))
         return int(driver(target).executemany(sql, rows).rowcount)
+    names = ", ".join(table.columns.keys())
     count = 0
     with driver(target).cursor().copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
         for row in rows:
@@ -356,11 +362,11 @@ def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest
     with source.read() as connection:
         if read_facts(session_on(connection)).moving_to != label:
             return None
-        ours = digest_tables(connection, lambda table, rows: None)
+        ours = digest_tables(connection)
     with open_store(url) as target, target.read() as connection:
         if read_facts(session_on(connection)).moving_to:
             return None  # the target was copied elsewhere, and refuses writes
-        theirs = digest_tables(connection, lambda table, rows: None)
+        theirs = digest_tables(connection)
     return theirs if ours == theirs else None
 
 
