@@ -13,16 +13,13 @@ under its own name. The next import removes one that was cut off.
 import contextlib
 import hashlib
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 from zlib import crc32
 
-import sqlmodel
 from sqlalchemy import (
     Column,
     ColumnElement,
@@ -34,7 +31,6 @@ from sqlalchemy import (
     insert,
     literal,
     select,
-    update,
 )
 from sqlmodel import Session
 
@@ -68,6 +64,7 @@ from resumes.store.api_keys import IS_SAME_KEY
 from resumes.store.row_bounds import YEAR_US
 from resumes.store.schema import (
     Account,
+    AccountBase,
     account_usage,
     accounts,
     api_keys,
@@ -85,8 +82,8 @@ from resumes.store.sqlite.files import check_room, examine, scratch_in, transact
 from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import describe, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
-from resumes.store.statements import Prepared, driver, looked_up
-from resumes.store.store import Row, Store, change_count, lock_account, session_on, set_facts
+from resumes.store.statements import driver, looked_up, run_many
+from resumes.store.store import Row, Store, change_count, session_on, set_facts
 from resumes.store.transfer.backups import MAGIC, check_file, copy_privately
 from resumes.store.transfer.copies import (
     TABLES,
@@ -302,27 +299,31 @@ def import_account(
         check_room(parent, 2 * size_bytes + min(size_bytes, MAX_LOG_BYTES))
     with scratch_in(parent) as folder:
         copy = copy_privately(file, folder)
-        account, digests = _judge(copy, file, store.clock(), on_progress)
-        chosen = check_name(account.name if name is None else name)
-        now = timestamp(store.clock())
-        new = _NewAccount(identifiers.account_id(), chosen, plan or account.plan, account, now)
+        source, digests = _judge(copy, file, store.clock(), on_progress)
+        chosen = check_name(source.name if name is None else name)
+        # Until it is opened: `closed_at` identifies this import.
+        new = AccountBase(
+            id=identifiers.account_id(),
+            name=chosen + ARRIVING,
+            plan=plan or source.plan,
+            created_at=source.created_at,
+            closed_at=timestamp(store.clock()),
+        )
+        if find_account(store, chosen, include_closed=True) is not None:
+            raise _taken(chosen)
         if find_account(store, new.name, include_closed=True) is not None:
-            raise _taken(new.name)
-        arriving = new.name + ARRIVING
-        if find_account(store, arriving, include_closed=True) is not None:
-            delete_account(store, arriving, with_resumes=True)
-        store.write(partial(_begin, new))
+            delete_account(store, new.name, with_resumes=True)
+        store.write(partial(_begin, new, source.last_id_us))
         try:
-            with _reading(copy, file) as source:
-                _fill(store, new, source, slice_rows, digests, on_progress)
-            store.write(partial(_open, new), account_id=new.account_id)
+            with _reading(copy, file) as connection:
+                _fill(store, new, source.id, connection, slice_rows, digests, on_progress)
+            store.write(partial(_open, new), account_id=new.id)
         except OutcomeUnknown:
             raise  # it may have been opened
         except Exception as error:
-            _remove(store, new, error)
+            _remove(store, new.name, new.id, error)
             raise
-    rows = {table.name: table.rows for table in digests}
-    return get_account(store, new.name), rows
+    return get_account(store, chosen), {table.name: table.rows for table in digests}
 
 
 # Checking the file
@@ -374,8 +375,7 @@ def _judge(
     with open_store(f"sqlite:///{copy}") as opened:
         for flaw in integrity.iter_damage(opened):
             _refuse(file, f"{flaw.what[0].lower()}{flaw.what[1:]}")
-    moved = [table.name for table in MOVED]
-    return account, [table for table in digests if table.name in moved]
+    return account, [one for one in digests if metadata.tables[one.name] in MOVED]
 
 
 def _list_schema(connection: Connection) -> Sequence[Any]:
@@ -398,9 +398,8 @@ def _check_sizes(connection: Connection, file: Path) -> None:
 
 def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
     """Return the account's row with its last ID. Refuse content that only a store may have."""
-    joined = accounts.outerjoin(account_usage, account_usage.c.account_id == accounts.c.id)
-    columns = (*accounts.columns, account_usage.c.last_id_us)
-    found = connection.execute(select(*columns).select_from(joined).limit(2)).all()
+    statement = select(*accounts.columns, account_usage.c.last_id_us).outerjoin(account_usage)
+    found = connection.execute(statement.limit(2)).all()
     if len(found) != 1:
         _refuse(file, f"it contains {'several accounts' if found else 'no account'}")
     (account,) = found
@@ -411,15 +410,14 @@ def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
         _refuse(file, f'"last_id_us" is {account.last_id_us:,}, {why}')
     last = identifiers.resume_id(account.last_id_us, "f" * 8)
     key_id = key_directory.c.key_id
-    for what, found_too in (
-        *(
-            (f"a resume later than the last ID in {ids.table.name}", select(ids).where(ids > last))
-            for ids in (imported_files.c.resume_id, imported_items.c.resume_id)
-        ),
-        ("a revoked key", select(api_keys.c.id).where(api_keys.c.revoked_at.is_not(None))),
-        ("several hashes of a key", select(key_id).group_by(key_id).having(func.count() > 1)),
-    ):
-        if (value := connection.scalar(found_too.limit(1))) is not None:
+    unknown = {
+        f"a resume later than the last ID in {ids.table.name}": select(ids).where(ids > last)
+        for ids in (imported_files.c.resume_id, imported_items.c.resume_id)
+    }
+    unknown["a revoked key"] = select(api_keys.c.id).where(api_keys.c.revoked_at.is_not(None))
+    several = select(key_id).group_by(key_id).having(func.count() > 1)
+    for what, statement in {**unknown, "several hashes of a key": several}.items():
+        if (value := connection.scalar(statement.limit(1))) is not None:
             _refuse(file, f"it has {what}, {value}")
     return account
 
@@ -430,58 +428,39 @@ def _check_documents(connection: Connection, file: Path) -> None:
     statement = select(
         resumes.c.id, resumes.c.title, resumes.c.name, documents.c.crc32, documents.c.document
     ).join(documents, is_same)
-    for resume_id, title, name, checksum, document in connection.execute(statement):
-        content = document.encode()
+    for row in connection.execute(statement):
+        content = row.document.encode()
         try:
             known = check_stored(content)
         except InvalidInput as error:
-            _refuse(file, f"the document of the resume {resume_id} cannot be stored: {error}")
-        if (title, name, checksum) != (known.title, known.name, crc32(content)):
-            _refuse(
-                file, f"the document of the resume {resume_id} has another title, name or CRC-32"
-            )
+            _refuse(file, f"the document of the resume {row.id} cannot be stored: {error}")
+        if (row.title, row.name, row.crc32) != (known.title, known.name, crc32(content)):
+            _refuse(file, f"the document of the resume {row.id} has another title, name or CRC-32")
 
 
 # Filling the new account
-
-
-@dataclass(frozen=True, slots=True)
-class _NewAccount:
-    """The account while it is imported; `source` is its row in the file, and `now` is when the import began,
-    which identifies this import."""
-
-    account_id: str
-    name: str
-    plan: str
-    source: Any
-    now: str
 
 
 def _taken(name: str) -> Conflict:
     return Conflict(f'Account "{name}" already exists: choose another name with --name')
 
 
-def _has_account(session: Session, *conditions: bool) -> bool:
-    return session.exec(sqlmodel.select(Account.id).where(*conditions)).first() is not None
+def _has_account(session: Session, name: str) -> bool:
+    return session.scalar(select(accounts.c.id).where(accounts.c.name == name)) is not None
 
 
-def _begin(new: _NewAccount, session: Session) -> None:
+def _begin(new: AccountBase, last_id_us: int, session: Session) -> None:
     check_plan(session, new.plan, hint="Choose one with --plan")
-    if _has_account(session, Account.name == new.name + ARRIVING):
-        raise Conflict(f'Another process is already importing the account "{new.name}"')
-    account = Account(
-        id=new.account_id,
-        name=new.name + ARRIVING,
-        plan=new.plan,
-        created_at=new.source.created_at,
-        closed_at=new.now,
-    )
-    add_account(session, account, last_id_us=new.source.last_id_us)
+    if _has_account(session, new.name):
+        name = new.name.removesuffix(ARRIVING)
+        raise Conflict(f'Another process is already importing the account "{name}"')
+    add_account(session, Account.model_validate(new), last_id_us=last_id_us)
 
 
 def _fill(
     store: Store,
-    new: _NewAccount,
+    new: AccountBase,
+    source_id: str,
     source: Connection,
     slice_rows: int,
     digests: Sequence[TableDigest],
@@ -489,12 +468,12 @@ def _fill(
 ) -> None:
     """Store the rows of the file, read them again, and raise Conflict if they differ."""
     on_rows = count_progress(on_progress, Stage.COPYING, sum(table.rows for table in digests))
-    for rows in _iter_slices(source, _renamed(new.source.id, new.account_id), slice_rows):
-        store.write(partial(_add, new, rows), account_id=new.account_id)
-        on_rows(rows[0][0].name, len(rows))
+    for tables, rows in _iter_slices(source, _renamed(source_id, new.id), slice_rows):
+        by_table = dict(zip(tables, zip(*rows, strict=True), strict=True))
+        store.write(partial(_add, new, by_table), account_id=new.id)
+        on_rows(tables[0].name, len(rows) * len(tables))
     with store.read() as connection:
-        selection = _renamed(new.account_id, new.source.id)
-        stored = digest_tables(connection, lambda table, rows: None, selection)
+        stored = digest_tables(connection, selection=_renamed(new.id, source_id))
     if stored != digests:
         raise Conflict("The account was changed during the import. Import it again")
 
@@ -510,40 +489,33 @@ def _renamed(account_id: str, other_id: str) -> Selection:
     }
 
 
-_TableRow = tuple[Table, Row]
-
-
 def _iter_slices(
     source: Connection, selection: Selection, slice_rows: int
-) -> Iterator[list[_TableRow]]:
+) -> Iterator[tuple[Sequence[Table], list[Sequence[Row]]]]:
+    """Yield the rows that one transaction adds to these tables."""
     for tables in TOGETHER:
-        some: list[_TableRow] = []
+        some: list[Sequence[Row]] = []
         size_bytes = 0
-        rows = (iter_rows(source, table, selection) for table in tables)
-        for together in zip(*rows, strict=True):
-            some += zip(tables, together, strict=True)
-            values = chain(*together)
-            size_bytes += sum(len(value) for value in values if isinstance(value, str | bytes))
-            if len(some) >= slice_rows or size_bytes >= SLICE_BYTES:
-                yield some
+        for rows in zip(*(iter_rows(source, table, selection) for table in tables), strict=True):
+            some.append(rows)
+            size_bytes += sum(
+                len(value) for value in chain(*rows) if isinstance(value, str | bytes)
+            )
+            if len(some) * len(tables) >= slice_rows or size_bytes >= SLICE_BYTES:
+                yield tables, some
                 some, size_bytes = [], 0
         if some:
-            yield some
+            yield tables, some
 
 
-_ADD: Final = {table: Prepared(insert(table)) for table in MOVED}
-
-
-def _add(new: _NewAccount, some: Sequence[_TableRow], session: Session) -> None:
-    _lock(session, new)
-    by_table = defaultdict(list)
-    for table, row in some:
-        by_table[table].append(row)
+def _add(new: AccountBase, by_table: Mapping[Table, Sequence[Row]], session: Session) -> None:
+    _check_arriving(session, new)
     if keys := by_table.get(key_directory):
         _refuse_known_keys(session, keys)
+    connection = session.connection()
     for table, rows in by_table.items():
-        _ADD[table].run_rows(session.connection(), rows)
-    change_count(session, new.account_id, len(by_table.get(resumes, ())))
+        run_many(connection, str(insert(table).compile(dialect=connection.dialect)), rows)
+    change_count(session, new.id, len(by_table.get(resumes, ())))
 
 
 def _refuse_known_keys(session: Session, keys: Sequence[Row]) -> None:
@@ -565,33 +537,30 @@ def _refuse_known_keys(session: Session, keys: Sequence[Row]) -> None:
         )
 
 
-def _lock(session: Session, new: _NewAccount) -> None:
-    """Lock the row of the account for this transaction.
+def _check_arriving(session: Session, new: AccountBase) -> Account:
+    """Return the account, whose row `Store.write` has locked for this transaction.
 
     Raises Conflict if it is being deleted, or is gone: another import that removes it has closed it
     again, and no rows may be added after that.
     """
-    lock_account(session, new.account_id)
-    if not _has_account(session, Account.id == new.account_id, Account.closed_at == new.now):
+    account = session.get(Account, new.id)
+    if account is None or account.closed_at != new.closed_at:
         raise Conflict("The account was deleted during the import, or its import was restarted")
+    return account
 
 
-def _open(new: _NewAccount, session: Session) -> None:
-    _lock(session, new)
-    if _has_account(session, Account.name == new.name):
-        raise _taken(new.name)
-    session.exec(
-        update(accounts)
-        .where(accounts.c.id == new.account_id)
-        .values(name=new.name, closed_at=None)
-    )
+def _open(new: AccountBase, session: Session) -> None:
+    account = _check_arriving(session, new)
+    name = new.name.removesuffix(ARRIVING)
+    if _has_account(session, name):
+        raise _taken(name)
+    account.name, account.closed_at = name, None
 
 
-def _remove(store: Store, new: _NewAccount, why: Exception) -> None:
+def _remove(store: Store, arriving: str, account_id: str, why: Exception) -> None:
     """Delete the account's rows. Raises StoreUnavailable if some stay."""
-    arriving = new.name + ARRIVING
     try:
-        delete_account(store, arriving, account_id=new.account_id, with_resumes=True)
+        delete_account(store, arriving, account_id=account_id, with_resumes=True)
     except NotFound:
         pass  # another process did, and may have begun to import it again
     except ResumesError as error:
