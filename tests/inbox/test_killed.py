@@ -18,7 +18,7 @@ from resumes.store import accounts, import_history, open_store, stored_resumes
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.store.transfer import backups
-from resumes.store.transfer.account_files import import_account
+from resumes.store.transfer.account_import import import_account
 from tests.support.clocks import SteppingClock
 from tests.support.inbox import oracle
 from tests.support.inbox.builders import (

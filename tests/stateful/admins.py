@@ -12,7 +12,7 @@ from hypothesis.stateful import MultipleResults, multiple, rule
 from resumes.errors import Conflict, NotFound
 from resumes.store import accounts, api_keys
 from resumes.store.identifiers import POSITION_DIGITS
-from resumes.store.transfer.account_files import import_account
+from resumes.store.transfer.account_import import import_account
 from tests.stateful.model import Account, Chain, Export, Key, Plan
 from tests.stateful.world import (
     BACKUPS,

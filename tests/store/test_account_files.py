@@ -15,13 +15,8 @@ from resumes.store.row_bounds import iter_checked
 from resumes.store.schema import metadata
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.transfer import backups
-from resumes.store.transfer.account_files import (
-    FILLED,
-    MAX_VALUE_BYTES,
-    export_account,
-    import_account,
-    is_account_file,
-)
+from resumes.store.transfer.account_files import export_account, is_account_file
+from resumes.store.transfer.account_import import FILLED, MAX_VALUE_BYTES, import_account
 from resumes.store.transfer.copies import CopyProgress
 from resumes.text import is_harmless
 from tests.support.resumes import a_claim, a_resume

@@ -31,7 +31,7 @@ from resumes.store import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.row_bounds import YEAR_US
 from resumes.store.sqlite.store import MIN_FREE_BYTES
-from resumes.store.transfer.account_files import import_account
+from resumes.store.transfer.account_import import import_account
 from resumes.store.transfer.copies import CopyProgress, OnProgress, Stage
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume

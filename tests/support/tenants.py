@@ -49,7 +49,7 @@ ACROSS: Final = {
     "resumes.store.transfer.backups.": "a backup and a restore are of whole stores",
     **dict.fromkeys(
         (
-            f"resumes.store.transfer.account_files._check_{what}"
+            f"resumes.store.transfer.account_import._check_{what}"
             for what in ("sizes", "account", "documents")
         ),
         "an import looks at a copy of its file alone",

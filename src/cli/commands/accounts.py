@@ -15,12 +15,8 @@ from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import maximum_text
-from resumes.store.transfer.account_files import (
-    check_account_file,
-    export_account,
-    import_account,
-    is_account_file,
-)
+from resumes.store.transfer.account_files import check_account_file, export_account, is_account_file
+from resumes.store.transfer.account_import import import_account
 from resumes.text import counted
 
 ROWS: Final = {

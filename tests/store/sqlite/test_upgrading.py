@@ -17,7 +17,7 @@ from resumes.store.sqlite.files import open_file
 from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.transfer import backups
-from resumes.store.transfer.account_files import import_account
+from resumes.store.transfer.account_import import import_account
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     count_all,

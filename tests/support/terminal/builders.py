@@ -18,7 +18,7 @@ from resumes.store.creation import Created, NewResume
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict
 from resumes.store.store import Store
-from resumes.store.transfer.account_files import import_account
+from resumes.store.transfer.account_import import import_account
 from tests.support.store import builders as store_builders
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"

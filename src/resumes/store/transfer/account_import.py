@@ -1,0 +1,400 @@
+"""Importing an account from its file.
+
+An import reads a private copy of the file, since the file is untrusted, and checks all of it before
+anything is stored. Then its rows are stored, slice by slice, in an account that is closed and has a name
+that users cannot choose; they are read again and compared, and the last transaction opens the account
+under its own name. The next import removes one that was cut off.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, NoReturn
+from zlib import crc32
+
+from sqlalchemy import Connection, Table, func, insert, literal, select
+from sqlmodel import Session
+
+from resumes.analyzer import check_stored
+from resumes.clock import timestamp
+from resumes.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    ResumesError,
+    StoreIncompatible,
+    StoreUnavailable,
+)
+from resumes.store import identifiers, integrity, open_store
+from resumes.store.accounts import (
+    ARRIVING,
+    AccountInfo,
+    add_account,
+    check_name,
+    check_plan,
+    delete_account,
+    find_account,
+    get_account,
+)
+from resumes.store.row_bounds import YEAR_US
+from resumes.store.schema import (
+    Account,
+    AccountBase,
+    account_usage,
+    accounts,
+    api_keys,
+    documents,
+    imported_digests,
+    imported_files,
+    imported_items,
+    key_directory,
+    metadata,
+    plans,
+    resumes,
+    store_facts,
+)
+from resumes.store.sqlite.files import check_room, examine, scratch_in
+from resumes.store.sqlite.place import APPLICATION_ID
+from resumes.store.sqlite.store import describe, sqlite_engine
+from resumes.store.sqlite.writer import DRIVER_ERRORS
+from resumes.store.statements import run_many
+from resumes.store.store import Row, Store, change_count
+from resumes.store.transfer.account_files import check_account_file, contents_of, mark
+from resumes.store.transfer.backups import copy_privately
+from resumes.store.transfer.copies import (
+    TABLES,
+    OnProgress,
+    Selection,
+    Stage,
+    TableDigest,
+    count_progress,
+    count_rows,
+    digest_tables,
+    ignore,
+    iter_rows,
+)
+
+TOGETHER: Final = (
+    (api_keys,),
+    (key_directory,),
+    # A resume must never be without its document, even in an account that is still closed.
+    (resumes, documents),
+    (imported_files,),
+    (imported_items,),
+    (imported_digests,),
+)
+"""The tables whose rows are imported, in this order; rows of one group go together."""
+
+MOVED: Final = tuple(table for table in TABLES if table in chain(*TOGETHER))
+FILLED: Final = (plans, accounts, account_usage, store_facts, *MOVED)
+"""The tables that have rows in an account file."""
+
+MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
+"""The maximum size of a value, far above that of a document."""
+
+MAX_LOG_BYTES: Final = 64 * 1024 * 1024
+"""The maximum size of the log next to a store while much is written."""
+
+SLICE_ROWS: Final = 500
+"""How many rows one transaction inserts, so that other writers get their turn."""
+
+SLICE_BYTES: Final = 4 * 1024 * 1024
+"""A slice with this many bytes ends before it has all its rows."""
+
+
+def import_account(
+    store: Store,
+    file: Path,
+    *,
+    name: str | None = None,
+    plan: str | None = None,
+    on_progress: OnProgress = ignore,
+    slice_rows: int = SLICE_ROWS,
+) -> tuple[AccountInfo, dict[str, int]]:
+    """Import the account of the file, with its ids and times, under its name or `name`.
+
+    Return the account, and the number of imported rows by table. One transaction stores `slice_rows`
+    rows. All resumes are imported even if the plan allows fewer. Raises InvalidArgument for a file
+    that cannot be read, StoreIncompatible for a file that this service cannot have written or that is
+    damaged, Conflict for a name or a key that is taken, NotFound for a missing plan, and what
+    `Store.write` raises; then only rows are left that the next call removes, or after OutcomeUnknown
+    perhaps the account.
+    """
+    check_account_file(file)
+    size_bytes = file.stat().st_size
+    parent = Path(tempfile.gettempdir()) if store.path is None else store.path.parent
+    if store.path is not None:
+        check_room(parent, 2 * size_bytes + min(size_bytes, MAX_LOG_BYTES))
+    with scratch_in(parent) as folder:
+        copy = copy_privately(file, folder)
+        source, digests = _judge(copy, file, store.clock(), on_progress)
+        chosen = check_name(source.name if name is None else name)
+        # Until it is opened: `closed_at` identifies this import.
+        new = AccountBase(
+            id=identifiers.account_id(),
+            name=chosen + ARRIVING,
+            plan=plan or source.plan,
+            created_at=source.created_at,
+            closed_at=timestamp(store.clock()),
+        )
+        if find_account(store, chosen, include_closed=True) is not None:
+            raise _taken(chosen)
+        if find_account(store, new.name, include_closed=True) is not None:
+            delete_account(store, new.name, with_resumes=True)
+        store.write(partial(_begin, new, source.last_id_us))
+        try:
+            with _reading(copy, file) as connection:
+                _fill(store, new, source.id, connection, slice_rows, digests, on_progress)
+            store.write(partial(_open, new), account_id=new.id)
+        except OutcomeUnknown:
+            raise  # it may have been opened
+        except Exception as error:
+            _remove(store, new.name, new.id, error)
+            raise
+    return get_account(store, chosen), {table.name: table.rows for table in digests}
+
+
+# Checking the file
+
+
+def _refuse(file: Path, why: str) -> NoReturn:
+    raise StoreIncompatible(
+        f"{file} is not a complete account export: {why}. Nothing was stored. Export the account "
+        "again with `resumes accounts export`"
+    )
+
+
+@contextlib.contextmanager
+def _reading(copy: Path, file: Path) -> Iterator[Connection]:
+    """Yield a connection that reads the copy of the file. Raises StoreIncompatible if it is damaged."""
+    try:
+        with sqlite_engine(copy, transactions=False, query_only=True).connect() as connection:
+            yield connection
+    except DRIVER_ERRORS as error:
+        _refuse(file, f"it is damaged ({describe(error)})")
+
+
+def _judge(
+    copy: Path, file: Path, now_us: int, on_progress: OnProgress
+) -> tuple[Any, list[TableDigest]]:
+    """Return the account of the file, with its last ID, and the digests of the tables to import.
+
+    Raises StoreIncompatible for a file that this service cannot have written, or that is damaged.
+    """
+    model = copy.with_name("model.db")
+    open_store(f"sqlite:///{model}").close()
+    mark(copy, APPLICATION_ID)
+    # Do this first, since expressions of a foreign table or index are run when it is read.
+    with _reading(model, model) as ours, _reading(copy, file) as connection:
+        if _list_schema(ours) != _list_schema(connection):
+            _refuse(file, "its tables are not those of this version")
+    examine(copy, file)
+    with _reading(copy, file) as connection:
+        _check_sizes(connection, file)
+        total = sum(count_rows(connection, table) for table in TABLES)
+        on_rows = count_progress(on_progress, Stage.CHECKING, total)
+        digests = digest_tables(connection, on_rows, foreign=str(file))
+        contents = select(store_facts.c.value).where(store_facts.c.name == "contents")
+        if connection.scalar(contents) != contents_of(digests):
+            _refuse(file, "its contents have changed since it was written")
+        account = _check_account(connection, file, now_us)
+        _check_documents(connection, file)
+    with open_store(f"sqlite:///{copy}") as opened:
+        for flaw in integrity.iter_damage(opened):
+            _refuse(file, f"{flaw.what[0].lower()}{flaw.what[1:]}")
+    return account, [one for one in digests if metadata.tables[one.name] in MOVED]
+
+
+def _list_schema(connection: Connection) -> Sequence[Any]:
+    return connection.exec_driver_sql(
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, sql"
+    ).all()
+
+
+def _check_sizes(connection: Connection, file: Path) -> None:
+    """Refuse values that do not fit into memory, and rows in tables that must be empty."""
+    for table in metadata.sorted_tables:
+        sizes = select(*(func.max(func.octet_length(column)) for column in table.columns))
+        for size, column in zip(connection.execute(sizes).one(), table.columns, strict=True):
+            if size is not None and table not in FILLED:
+                _refuse(file, f"it has rows in {table.name}")
+            if size is not None and size > MAX_VALUE_BYTES:
+                value = f'"{column.name}" in {table.name}'
+                _refuse(file, f"{value} has {size:,} bytes; the maximum is {MAX_VALUE_BYTES:,}")
+
+
+def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
+    """Return the account's row with its last ID. Refuse content that only a store may have."""
+    statement = select(*accounts.columns, account_usage.c.last_id_us).outerjoin(account_usage)
+    found = connection.execute(statement.limit(2)).all()
+    if len(found) != 1:
+        _refuse(file, f"it contains {'several accounts' if found else 'no account'}")
+    (account,) = found
+    if account.closed_at is not None or account.last_id_us is None:
+        _refuse(file, "its account is closed, or has no counter")
+    if account.last_id_us > now_us + YEAR_US:
+        why = "more than a year after this machine's clock (check the clock)"
+        _refuse(file, f'"last_id_us" is {account.last_id_us:,}, {why}')
+    last = identifiers.resume_id(account.last_id_us, "f" * 8)
+    key_id = key_directory.c.key_id
+    found_too = {
+        f"a resume later than the last ID in {ids.table.name}": select(ids).where(ids > last)
+        for ids in (imported_files.c.resume_id, imported_items.c.resume_id)
+    }
+    found_too |= {
+        "a revoked key": select(api_keys.c.id).where(api_keys.c.revoked_at.is_not(None)),
+        "several hashes of a key": select(key_id).group_by(key_id).having(func.count() > 1),
+    }
+    for what, statement in found_too.items():
+        if (value := connection.scalar(statement.limit(1))) is not None:
+            _refuse(file, f"it has {what}, {value}")
+    return account
+
+
+def _check_documents(connection: Connection, file: Path) -> None:
+    """Refuse a document that this service cannot have stored, or that contradicts its row."""
+    is_same = (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id)
+    columns = *resumes.c["id", "title", "name"], *documents.c["crc32", "document"]
+    for row in connection.execute(select(*columns).join(documents, is_same)):
+        content = row.document.encode()
+        try:
+            known = check_stored(content)
+        except InvalidInput as error:
+            _refuse(file, f"the document of the resume {row.id} cannot be stored: {error}")
+        if (row.title, row.name, row.crc32) != (known.title, known.name, crc32(content)):
+            _refuse(file, f"the document of the resume {row.id} has another title, name or CRC-32")
+
+
+# Filling the new account
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f'Account "{name}" already exists: choose another name with --name')
+
+
+def _has_account(session: Session, name: str) -> bool:
+    return session.scalar(select(accounts.c.id).where(accounts.c.name == name)) is not None
+
+
+def _begin(new: AccountBase, last_id_us: int, session: Session) -> None:
+    check_plan(session, new.plan, hint="Choose one with --plan")
+    if _has_account(session, new.name):
+        name = new.name.removesuffix(ARRIVING)
+        raise Conflict(f'Another process is already importing the account "{name}"')
+    add_account(session, Account.model_validate(new), last_id_us=last_id_us)
+
+
+def _fill(
+    store: Store,
+    new: AccountBase,
+    source_id: str,
+    source: Connection,
+    slice_rows: int,
+    digests: Sequence[TableDigest],
+    on_progress: OnProgress,
+) -> None:
+    """Store the rows of the file, read them again, and raise Conflict if they differ."""
+    on_rows = count_progress(on_progress, Stage.COPYING, sum(table.rows for table in digests))
+    for tables, rows in _iter_slices(source, _renamed(source_id, new.id), slice_rows):
+        by_table = dict(zip(tables, zip(*rows, strict=True), strict=True))
+        store.write(partial(_add, new, by_table), account_id=new.id)
+        on_rows(tables[0].name, len(rows) * len(tables))
+    with store.read() as connection:
+        stored = digest_tables(connection, selection=_renamed(new.id, source_id))
+    if stored != digests:
+        raise Conflict("The account was changed during the import. Import it again")
+
+
+def _renamed(account_id: str, other_id: str) -> Selection:
+    """Return the account's rows as those of an account with the other id."""
+    other = literal(other_id).label("account_id")
+    return {
+        table: select(
+            *(other if column is table.c.account_id else column for column in table.columns)
+        ).where(table.c.account_id == account_id)
+        for table in MOVED
+    }
+
+
+def _iter_slices(
+    source: Connection, selection: Selection, slice_rows: int
+) -> Iterator[tuple[Sequence[Table], list[Sequence[Row]]]]:
+    """Yield the rows that one transaction adds to these tables."""
+    for tables in TOGETHER:
+        some: list[Sequence[Row]] = []
+        size_bytes = 0
+        for rows in zip(*(iter_rows(source, table, selection) for table in tables), strict=True):
+            some.append(rows)
+            size_bytes += sum(len(part) for part in chain(*rows) if isinstance(part, str | bytes))
+            if len(some) * len(tables) >= slice_rows or size_bytes >= SLICE_BYTES:
+                yield tables, some
+                some, size_bytes = [], 0
+        if some:
+            yield tables, some
+
+
+def _add(new: AccountBase, by_table: Mapping[Table, Sequence[Row]], session: Session) -> None:
+    _check_arriving(session, new)
+    if keys := by_table.get(key_directory):
+        _refuse_known_keys(session, keys)
+    connection = session.connection()
+    for table, rows in by_table.items():
+        run_many(connection, str(insert(table).compile(dialect=connection.dialect)), rows)
+    change_count(session, new.id, len(by_table.get(resumes, ())))
+
+
+def _refuse_known_keys(session: Session, keys: Sequence[Row]) -> None:
+    """Raise Conflict for a key that is valid in this store, or whose id another key here has."""
+    hashes, _, ids = zip(*keys, strict=True)
+    # A key is revoked by its id, so the id must be unique in the store.
+    known = key_directory.c.key_id.in_(ids) | key_directory.c.key_hash.in_(hashes)
+    owner = accounts.c.id == key_directory.c.account_id
+    found = select(key_directory.c.key_id, accounts.c.name).outerjoin(accounts, owner).where(known)
+    for key_id, name in session.connection().execute(found):
+        if name is not None and name.endswith(ARRIVING):
+            raise Conflict(
+                f"The key {key_id} is already in use by an account that is being imported. If that was "
+                f"interrupted, delete it: `resumes accounts delete {name} --with-resumes --yes`"
+            )
+        raise Conflict(
+            f"The key {key_id} is already in use in this store. Revoke it here, or export the account "
+            "without --with-keys"
+        )
+
+
+def _check_arriving(session: Session, new: AccountBase) -> Account:
+    """Return the account, whose row `Store.write` has locked for this transaction.
+
+    Raises Conflict if it is being deleted, or is gone: another import that removes it has closed it
+    again, and no rows may be added after that.
+    """
+    account = session.get(Account, new.id)
+    if account is None or account.closed_at != new.closed_at:
+        raise Conflict("The account was deleted during the import, or its import was restarted")
+    return account
+
+
+def _open(new: AccountBase, session: Session) -> None:
+    account = _check_arriving(session, new)
+    name = new.name.removesuffix(ARRIVING)
+    if _has_account(session, name):
+        raise _taken(name)
+    account.name, account.closed_at = name, None
+
+
+def _remove(store: Store, arriving: str, account_id: str, why: Exception) -> None:
+    """Delete the account's rows. Raises StoreUnavailable if some stay."""
+    try:
+        delete_account(store, arriving, account_id=account_id, with_resumes=True)
+    except NotFound:
+        pass  # another process did, and may have begun to import it again
+    except ResumesError as error:
+        raise StoreUnavailable(
+            f"{str(why).rstrip('.')}. Part of the account remains in the store, but is not visible. Once "
+            "the cause is fixed, import the account again, or delete that part with "
+            f"`resumes accounts delete {arriving} --with-resumes --yes`"
+        ) from error
