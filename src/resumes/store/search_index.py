@@ -347,7 +347,8 @@ YIELD_S: Final = 2.0
 RETRY_S: Final = 5.0
 """The pause after a failure."""
 
-DEADLINE_S: Final = 2.0
+DEADLINE_S: Final = 10.0
+"""How long a slice waits for its turn: the first slices of many accounts wait for each other."""
 
 FAILURE: Final = "The search index cannot be updated; will retry"
 
