@@ -84,10 +84,11 @@ class AccountInfo(AccountBase):
         return self.max_resumes is not None and self.resume_count > self.max_resumes
 
 
+# Of tables, not models, which every command would have to map before it finds its account.
 _LAST_RESUME_AT = (
-    select(ResumeRow.created_at)
-    .where(ResumeRow.account_id == Account.id)
-    .order_by(col(ResumeRow.id).desc())
+    select(resumes.c.created_at)
+    .where(resumes.c.account_id == accounts.c.id)
+    .order_by(resumes.c.id.desc())
     .limit(1)
     .scalar_subquery()
 )
@@ -103,7 +104,7 @@ _ACCOUNT = (
     .join(plans, plans.c.name == accounts.c.plan)
 )
 SELECT_ACCOUNT = _ACCOUNT.add_columns(_LAST_RESUME_AT.label("last_resume_at"))
-IS_OPEN = col(Account.closed_at).is_(None)
+IS_OPEN = accounts.c.closed_at.is_(None)
 PLANS_BY_SIZE = (plans.c.max_resumes.is_(None), plans.c.max_resumes, plans.c.name)
 """The smallest plans first, unlimited ones last."""
 

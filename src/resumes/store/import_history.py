@@ -37,7 +37,7 @@ class FileRow(ImportedFileBase):
         return self.outcome is IN_PROGRESS.outcome and self.message == IN_PROGRESS.message
 
     @property
-    def place(self) -> "Position":
+    def position(self) -> "Position":
         """Return its position in a list by outcome."""
         return Position(self.outcome, self.claim_id)
 
@@ -194,8 +194,8 @@ def list_by_outcome(
             limit=size + 1 - len(files),
         )
         if len(files) > size:
-            last = files[size - 1].place
-            page = files[:size] + [file for file in files[size:] if file.place == last]
+            last = files[size - 1].position
+            page = files[:size] + [file for file in files[size:] if file.position == last]
             return FilePage(page, last)
     return FilePage(files, None)
 

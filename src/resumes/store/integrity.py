@@ -356,7 +356,7 @@ def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
     for row in store.fetch(_LAST_IDS):
         what, remedy = f"{row.newest!r} is not a resume ID", BACKUP
         with contextlib.suppress(ValueError):
-            newest_us = position_of(row.newest or "0")
+            newest_us = position_of(row.newest) if row.newest else 0
             if newest_us <= row.last_id_us:
                 continue
             what = f"The last ID is before {row.newest}: new resumes may be listed before it"
