@@ -45,7 +45,14 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared, blob, params_equal, pk_equals, text_of
+from resumes.store.statements import (
+    Prepared,
+    blob,
+    insert_into,
+    params_equal,
+    pk_equals,
+    text_of,
+)
 from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.store.write_queue import LostRace, Write
 
@@ -198,7 +205,6 @@ TAKE_PLACES = Prepared(
         last_id_us=bindparam("last_id"),
     )
 )
-ADD_RESUME = Prepared(insert(resumes))
 ADD_DOCUMENT = Prepared(
     insert(documents).values(
         account_id=bindparam("account_id"),
@@ -488,11 +494,11 @@ def _verdict(outcome: Outcome) -> Verdict:
 
 
 def _insert(connection: Connection, rows: _Rows, account_id: str) -> None:
-    ADD_RESUME.run_rows(connection, rows.resumes)
+    insert_into(resumes).run_rows(connection, rows.resumes)
     ADD_DOCUMENT.run_rows(connection, rows.documents)
     digests = [(account_id, blob(digest), resume_id) for digest, resume_id in rows.digests.items()]
-    import_ledger.ADD_DIGEST.run_rows(connection, digests)
+    insert_into(imported_digests).run_rows(connection, digests)
     ADD_KEY.run_many(connection, rows.idempotency.values())
-    import_ledger.ADD_ITEM.run_rows(connection, rows.items)
+    insert_into(imported_items).run_rows(connection, rows.items)
     import_ledger.ADD_DONE_FILE.run_rows(connection, rows.done_files)
     import_ledger.add_files(connection, rows.files)

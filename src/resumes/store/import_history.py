@@ -13,7 +13,7 @@ from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import MAX_ID, RESUME_ID
 from resumes.store.import_ledger import IN_PROGRESS, FileOutcome, Items, parse_items
 from resumes.store.schema import ImportedFileBase, accounts, imported_files
-from resumes.store.statements import pk_equals
+from resumes.store.statements import iter_in_pages, pk_equals
 from resumes.store.store import Store
 
 MAX_FILES = 1_000
@@ -89,15 +89,14 @@ def find_source(store: Store, file: FileRow) -> bytes | None:
 
 
 def iter_failed(store: Store, root: str) -> Iterator[FileRow]:
-    """Yield all failed files of a watched folder, by account, in the order of arrival."""
+    """Return all failed files of a watched folder, by account, in the order of arrival."""
     statement = _FILES.where(
         imported_files.c.outcome == FileOutcome.FAILED.value,
         imported_files.c.root == root,
         NOT_DONE,
     )
     keys = (imported_files.c.account_id, imported_files.c.claim_id)
-    for page in store.iter_pages(statement, *keys, rows=MAX_FILES):
-        yield from map(_file, page)
+    return map(_file, iter_in_pages(store.fetch, statement, keys, page_rows=MAX_FILES))
 
 
 # Lists

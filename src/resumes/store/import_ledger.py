@@ -20,7 +20,6 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
-    insert,
     literal_column,
     union_all,
 )
@@ -100,9 +99,6 @@ class Item:
 
 # Recording
 
-# Prepared, as the create path runs them for each of many resumes.
-ADD_ITEM = Prepared(insert(imported_items))
-ADD_DIGEST = Prepared(insert(imported_digests))
 # The driver is slow for each None, which most columns of a done file would be.
 DONE_COLUMNS = (
     "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at",

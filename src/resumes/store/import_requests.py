@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import TypeVar
 
@@ -22,7 +23,13 @@ from resumes.store.import_history import NOT_DONE, FileRow
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, ImportRequest, import_requests, imported_files
-from resumes.store.statements import params_equal, pk_equals, replace_on_conflict, upsert
+from resumes.store.statements import (
+    iter_in_pages,
+    params_equal,
+    pk_equals,
+    replace_on_conflict,
+    upsert,
+)
 from resumes.store.store import Store
 
 K = TypeVar("K")
@@ -172,8 +179,8 @@ def _for_all_files(
     owners = select(file.account_id).where(*fitting).distinct().order_by(file.account_id)
     for owner in store.fetch(owners):
         of_owner = sqlalchemy.select(file.claim_id).where(file.account_id == owner, *fitting)
-        for page in store.iter_pages(of_owner, file.claim_id, rows=SLICE_REQUESTS):
-            these = [row.claim_id for row in page]
+        rows = iter_in_pages(store.fetch, of_owner, [file.claim_id], page_rows=SLICE_REQUESTS)
+        while these := [row.claim_id for row in islice(rows, SLICE_REQUESTS)]:
             count += len(store.write(partial(change, account_id=owner, claim_ids=these)))
     return count
 

@@ -48,7 +48,7 @@ from resumes.store.schema import (
     search_entries,
 )
 from resumes.store.sqlite.files import find_foreign_code
-from resumes.store.statements import driver, looked_up
+from resumes.store.statements import driver, iter_in_pages, looked_up
 from resumes.store.store import Store
 
 MAX_REPORT_LINES: Final = 20
@@ -395,7 +395,8 @@ def _check_contents(store: Store, account_id: str, name: str) -> Checked:
     documents_read = 0
     # Text that is not UTF-8 ends the check; iter_damage reports it.
     with contextlib.suppress(StoreIncompatible):
-        for row in _iter_rows(store, account_id, documents.c.id, *documents.c["document", "crc32"]):
+        stored = select(documents).where(documents.c.account_id == account_id)
+        for row in iter_in_pages(store.fetch, stored, [documents.c.id], page_rows=ROWS_AT_ONCE):
             documents_read += 1
             # SQLite returns bytes if a damaged row has them.
             content = row.document.encode() if isinstance(row.document, str) else b""
@@ -405,7 +406,9 @@ def _check_contents(store: Store, account_id: str, name: str) -> Checked:
                 bad[Defect.CHANGED_DOCUMENT].append(row.id)
     with contextlib.suppress(StoreIncompatible):
         claim_id, items = imported_files.c["claim_id", "items"]
-        for row in _iter_rows(store, account_id, claim_id, items):
+        with_items = imported_files.c.account_id == account_id, items.is_not(None)
+        listed = select(claim_id, items).where(*with_items)
+        for row in iter_in_pages(store.fetch, listed, [claim_id], page_rows=ROWS_AT_ONCE):
             if not _is_readable(parse_items, row.items):
                 bad[Defect.BAD_ITEMS].append(row.claim_id)
     found = {"account": name, "account_id": account_id}
@@ -423,13 +426,3 @@ def _is_readable(parse: Callable[[Any], object], content: Any) -> bool:
     except (InvalidInput, ValueError):
         return False
     return True
-
-
-def _iter_rows(
-    store: Store, account_id: str, key: Column[str], content: Column[Any], *others: Column[Any]
-) -> Iterator[Any]:
-    """Yield the key and the columns of the account's rows with content, in the order of the keys."""
-    is_whole = key.table.c.account_id == account_id, content.is_not(None)
-    statement = select(key, content, *others).where(*is_whole)
-    for page in store.iter_pages(statement, key, rows=ROWS_AT_ONCE):
-        yield from page

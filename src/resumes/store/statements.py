@@ -5,7 +5,8 @@ costs, without SQLAlchemy's results and types: values are the driver's. So this 
 with text, integers and bytes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +22,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     func,
+    insert,
     select,
     tuple_,
 )
@@ -98,6 +100,12 @@ class Prepared:
         """Run an insert as `run_many` does, with rows as tuples in the order of the table's columns, which
         cost less than mappings."""
         run_many(connection, self._for(connection.dialect)[0], rows)
+
+
+@cache
+def insert_into(table: Table) -> Prepared:
+    """Return the insert of whole rows."""
+    return Prepared(insert(table))
 
 
 def run_many(connection: Connection, sql: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -230,13 +238,29 @@ def in_order(
     return statement.where(key > cursor).order_by(key)
 
 
-def first_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
-    """Return the statement limited to the first rows, as many as its parameter `rows`."""
-    return statement.order_by(*keys).limit(limit_param("rows"))
+def iter_in_pages(
+    run: Callable[..., Iterable[Sequence[Any]]],
+    statement: Select[Any],
+    keys: Sequence[ColumnElement[Any]],
+    *,
+    page_rows: int,
+) -> Iterator[Any]:
+    """Yield a statement's rows in the order of these columns, which it selects.
 
-
-def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
-    """Return the statement limited to `rows` rows after a key, whose parts are parameters with the names
-    of the columns: `after_claim_id`, `after_item`."""
-    after = (bindparam(f"after_{key.name}", type_=key.type) for key in keys)
-    return first_page(statement.where(tuple_(*keys) > tuple_(*after)), *keys)
+    Each page of `page_rows` rows is a separate statement, which `run` runs, as `Store.fetch` does.
+    """
+    names = statement.selected_columns.keys()
+    key_at = {f"after_{key.name}": names.index(key.name) for key in keys}
+    after = (bindparam(name, type_=key.type) for name, key in zip(key_at, keys, strict=True))
+    page = statement.order_by(*keys).limit(limit_param("rows"))
+    following = page.where(tuple_(*keys) > tuple_(*after))
+    values: dict[str, Any] = {"rows": page_rows}
+    while True:
+        read = 0
+        for row in run(page, **values):
+            read += 1
+            yield row
+        if read < page_rows:
+            return
+        page = following
+        values |= {name: row[at] for name, at in key_at.items()}

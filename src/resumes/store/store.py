@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
-from sqlalchemy import ColumnElement, Connection, Executable, Select, literal, update
+from sqlalchemy import Connection, Executable, literal, update
 from sqlmodel import Session, select
 from sqlmodel.sql.expression import SelectOfScalar
 
@@ -32,7 +32,7 @@ from resumes.store.schema import (
     plans,
     store_facts,
 )
-from resumes.store.statements import Prepared, first_page, next_page, pk_equals
+from resumes.store.statements import Prepared, pk_equals
 from resumes.store.write_queue import (
     THREAD_ENDED,
     LoopWriter,
@@ -147,22 +147,6 @@ class Store(ABC):
         with self.session() as session:
             found: Sequence[Any] = session.exec(statement, params=values or None).all()
         return found
-
-    def iter_pages(
-        self, statement: Select[Any], *keys: ColumnElement[Any], rows: int, **values: Any
-    ) -> Iterator[Sequence[Any]]:
-        """Yield a statement's rows in the order of these columns, in non-empty pages of `rows` rows.
-
-        Each page is a separate statement. Raises what `read` raises.
-        """
-        page = first_page(statement, *keys)
-        while found := self.fetch(page, rows=rows, **values):
-            yield found
-            if len(found) < rows:
-                return
-            last = found[-1]._mapping
-            values |= {f"after_{key.name}": last[key] for key in keys}
-            page = next_page(statement, *keys)
 
     @abstractmethod
     async def fetch_async(
@@ -330,13 +314,8 @@ WRITERS_TIMEOUT_S: Final = 30.0
 
 RETRY_DELAYS_S: Final = (0.1,)
 
-MOVING_TO: Final = (
-    select(store_facts.c.value)
-    .where(store_facts.c.name == "moving_to", store_facts.c.value != "")
-    .scalar_subquery()
-    .label("moving_to")
-)
-"""The target that the store is being or was moved to; NULL if it takes writes."""
+MOVING_TO: Final = "(SELECT value FROM store_facts WHERE name = 'moving_to' AND value != '')"
+"""The target that the store is being or was moved to, in SQL; NULL if it takes writes."""
 
 
 class Facts(NamedTuple):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import psycopg
-from sqlalchemy import Connection, Engine, literal_column, select
+from sqlalchemy import Connection, Engine
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store.locks import retry
@@ -28,7 +28,7 @@ from resumes.store.postgresql.connection import (
     explain,
     jittered,
 )
-from resumes.store.statements import Prepared, driver
+from resumes.store.statements import driver
 from resumes.store.store import MOVING_TO, refuse_if_closed
 from resumes.store.write_queue import (
     BUSY,
@@ -64,13 +64,7 @@ SERVER: Final = (
     "concat(extract(epoch FROM pg_postmaster_start_time()), ' ', "
     "extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
 )
-BEFORE_COMMIT: Final = Prepared(
-    select(
-        MOVING_TO,
-        literal_column("pg_current_xact_id_if_assigned()::text"),
-        literal_column(SERVER),
-    )
-)
+BEFORE_COMMIT: Final = f"SELECT {MOVING_TO}, pg_current_xact_id_if_assigned()::text, {SERVER}"
 FIND_STATUS: Final = f"SELECT pg_xact_status(%s::xid8), {SERVER}"
 
 
@@ -214,7 +208,7 @@ class PostgresWriter(WriteQueue):
             connection = own.get()
             transaction = connection.begin()
             outcomes = apply_all(connection, batch)
-            moving_to, number, server = BEFORE_COMMIT.run(connection).fetchone()
+            ((moving_to, number, server),) = driver(connection).run(BEFORE_COMMIT, ()).rows
             refuse_if_closed(moving_to, batch)
         except BaseException as error:
             _roll_back(own, error)

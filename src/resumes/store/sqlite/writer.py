@@ -23,13 +23,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, RootTransaction, select
+from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, StatementRefused, StoreUnavailable
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.statements import Prepared, driver
+from resumes.store.statements import driver
 from resumes.store.store import MOVING_TO, refuse_if_closed
 from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_all, deliver
 
@@ -50,7 +50,7 @@ DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
 REFUSALS: Final = ("SQLITE_CONSTRAINT", "SQLITE_TOOBIG", "SQLITE_MISMATCH")
 """The beginnings of the names of errors that only the values cause."""
 
-FIND_MOVING_TO: Final = Prepared(select(MOVING_TO))
+FIND_MOVING_TO: Final = f"SELECT {MOVING_TO}"
 
 FULL: Final = "The store's disk is full, so nothing was done; try again when there is room"
 READ_ONLY: Final = (
@@ -292,7 +292,7 @@ class SqliteWriter(WriteQueue):
         """
         transaction = self._begin(timeout_s)
         try:
-            (moving_to,) = FIND_MOVING_TO.run(self._connection).fetchone()
+            (moving_to,) = driver(self._connection).execute(FIND_MOVING_TO).fetchone()
             refuse_if_closed(moving_to, batch)
             return _Applied(transaction, apply_all(self._connection, batch))
         except BaseException:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 from zlib import crc32
 
-from sqlalchemy import Connection, Table, func, insert, literal, select
+from sqlalchemy import Connection, Table, func, literal, select
 from sqlmodel import Session
 
 from resumes.analyzer import check_stored
@@ -61,7 +61,7 @@ from resumes.store.sqlite.files import check_room, examine, scratch_in
 from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import describe, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
-from resumes.store.statements import run_many
+from resumes.store.statements import insert_into
 from resumes.store.store import Row, Store, change_count
 from resumes.store.transfer.account_files import check_account_file, contents_of, mark
 from resumes.store.transfer.backups import copy_privately
@@ -343,7 +343,7 @@ def _add(new: AccountBase, by_table: Mapping[Table, Sequence[Row]], session: Ses
         _refuse_known_keys(session, keys)
     connection = session.connection()
     for table, rows in by_table.items():
-        run_many(connection, str(insert(table).compile(dialect=connection.dialect)), rows)
+        insert_into(table).run_rows(connection, rows)
     change_count(session, new.id, len(by_table.get(resumes, ())))
 
 

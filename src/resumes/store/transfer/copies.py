@@ -50,7 +50,7 @@ from resumes.store.sqlite.files import (
     transaction_in,
 )
 from resumes.store.sqlite.place import check_place
-from resumes.store.statements import Prepared, driver, first_page, next_page
+from resumes.store.statements import Prepared, driver, iter_in_pages
 from resumes.store.store import (
     Row,
     Store,
@@ -147,7 +147,7 @@ def iter_rows(
     *,
     foreign: str | None = None,
 ) -> Iterator[Row]:
-    """Yield the selected rows of the table in the order of their keys, with the driver's values. The
+    """Return the selected rows of the table in the order of their keys, with the driver's values. The
     connection may be of any engine.
 
     `foreign` is the store's address for people, unless it is this program's own store. Raises
@@ -155,25 +155,18 @@ def iter_rows(
     """
     is_whole = selection is WHOLE  # all rows of one account have the same first part of their keys
     keys = [key for key in table.primary_key if is_whole or key.name != "account_id"]
-    key_at = {f"after_{key.name}": list(table.columns).index(key) for key in keys}
     chunk_rows = WIDE_CHUNK_ROWS if table in WIDE else CHUNK_ROWS
-    page = first_page(selection[table], *keys)
-    values: dict[str, Any] = {"rows": PAGE_ROWS}
-    while True:
+
+    def run(page: Select[Any], **values: Any) -> Iterable[Row]:
         bound = Prepared(page).bound(connection.dialect, values)
         # Row by row, since a page of documents would not fit into memory.
         if connection.dialect.name == "sqlite":
             rows = driver(connection).execute(*bound)
         else:
             rows = driver(connection).cursor().stream(*bound, size=chunk_rows)
-        read, last = 0, ()
-        for last in iter_checked(table, rows, foreign) if foreign else rows:
-            read += 1
-            yield last
-        if read < PAGE_ROWS:
-            return
-        page = next_page(selection[table], *keys)
-        values |= {name: last[at] for name, at in key_at.items()}
+        return iter_checked(table, rows, foreign) if foreign else rows
+
+    return iter_in_pages(run, selection[table], keys, page_rows=PAGE_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
