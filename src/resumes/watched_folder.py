@@ -25,7 +25,7 @@ from resumes.errors import InvalidArgument
 from resumes.store.accounts import NAME
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.store import Store, read_facts
+from resumes.store.store import Store, read_fact
 from resumes.text import counted, escaped
 from resumes.watched_names import OWN, REPORT, find_extension, is_hidden
 
@@ -147,7 +147,7 @@ class Owner(NamedTuple):
 def owner_of(store: Store) -> Owner:
     """Return the store as an owner of folders. Raises StoreError."""
     with store.session() as session:
-        return Owner(read_facts(session).store_id, store.label)
+        return Owner(read_fact(session, "store_id"), store.label)
 
 
 def find_owner(root: Path) -> Owner | None:

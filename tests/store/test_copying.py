@@ -23,7 +23,7 @@ from resumes.store.plans import PlanChange
 from resumes.store.postgresql.connection import TimeoutConnection
 from resumes.store.schema import metadata
 from resumes.store.sqlite import files
-from resumes.store.store import check_closed, close_store, read_facts, reopen_store
+from resumes.store.store import check_closed, close_store, read_fact, reopen_store
 from resumes.store.transfer import copies
 from resumes.store.transfer.copies import BATCH_ROWS, TABLES, CopyProgress, Stage, encode
 from tests.support import postgres
@@ -446,7 +446,7 @@ def test_s13_who_was_not_refused_and_has_not_yet_committed_is_waited_for(
 
     def is_closed() -> bool:
         with store.session() as session:
-            return bool(read_facts(session).moving_to)
+            return bool(read_fact(session, "moving_to"))
 
     closer = threading.Thread(target=close_store, args=(store, THERE, "0123"))
     with psycopg.connect(url) as writer:

@@ -29,7 +29,7 @@ from resumes.store.api_keys import KeyState
 from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.store import Size, Store, read_facts
+from resumes.store.store import Size, Store, read_fact
 from resumes.text import counted, in_bytes
 
 # The store's file, before it is opened.
@@ -116,7 +116,7 @@ def check_closed(settings: Settings, store: Store) -> Finding:
     """Check that the store takes writes: it is not being copied elsewhere, and was not."""
     label = find_without_secrets(settings.database_url) or store.label
     with store.session() as session:
-        moving_to = read_facts(session).moving_to
+        moving_to = read_fact(session, "moving_to")
     if moving_to:
         return Finding(
             "store",

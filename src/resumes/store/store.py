@@ -318,22 +318,10 @@ MOVING_TO: Final = "(SELECT value FROM store_facts WHERE name = 'moving_to' AND 
 """The target that the store is being or was moved to, in SQL; NULL if it takes writes."""
 
 
-class Facts(NamedTuple):
-    """A store's facts about itself; missing ones are empty.
-
-    `moving_to`: the target that it is being or was copied to; `copy_id`: random, the copy that closed it;
-    `store_id`: the id by which watched folders know their store (docs/decisions/0013).
-    """
-
-    moving_to: str
-    copy_id: str
-    store_id: str
-
-
-def read_facts(session: Session) -> Facts:
-    """Return the store's facts as they are now."""
-    facts = {fact.name: fact.value for fact in session.exec(select(StoreFact))}
-    return Facts(*(facts.get(name, "") for name in Facts._fields))
+def read_fact(session: Session, name: str) -> str:
+    """Return a fact about the store as it is now; empty if it is missing."""
+    fact = session.get(StoreFact, name)
+    return "" if fact is None else fact.value
 
 
 def set_facts(session: Session, **facts: str) -> None:
@@ -361,7 +349,7 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
     """
 
     def close(session: Session) -> None:
-        moving_to = read_facts(session).moving_to
+        moving_to = read_fact(session, "moving_to")
         if moving_to not in ("", target):
             raise Conflict(
                 f"{store.label} is being moved to {moving_to}. Copy it there, or make it writable again "
@@ -388,7 +376,7 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
 def check_closed(store: Store, copy_id: str) -> None:
     """Raise Conflict if the store was reopened since this copy closed it."""
     with store.session() as session:
-        if read_facts(session).copy_id != copy_id:
+        if read_fact(session, "copy_id") != copy_id:
             raise Conflict(
                 "The store was reopened during the copy: what was added since is not in the copy"
             )
@@ -401,10 +389,10 @@ def reopen_store(store: Store, copy_id: str | None = None) -> str | None:
     """
 
     def change(session: Session) -> str | None:
-        facts = read_facts(session)
-        if not facts.moving_to or copy_id not in (None, facts.copy_id):
+        moving_to = read_fact(session, "moving_to")
+        if not moving_to or copy_id not in (None, read_fact(session, "copy_id")):
             return None
         set_facts(session, moving_to="", copy_id="")
-        return facts.moving_to
+        return moving_to
 
     return store.write(change, ignores_closed=True)

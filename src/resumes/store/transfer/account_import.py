@@ -62,7 +62,7 @@ from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import describe, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import insert_into
-from resumes.store.store import Row, Store, change_count
+from resumes.store.store import Row, Store, change_count, read_fact, session_on
 from resumes.store.transfer.account_files import check_account_file, contents_of, mark
 from resumes.store.transfer.backups import copy_privately
 from resumes.store.transfer.copies import (
@@ -198,8 +198,7 @@ def _judge(
         total = sum(count_rows(connection, table) for table in TABLES)
         on_rows = count_progress(on_progress, Stage.CHECKING, total)
         digests = digest_tables(connection, on_rows, foreign=str(file))
-        contents = select(store_facts.c.value).where(store_facts.c.name == "contents")
-        if connection.scalar(contents) != contents_of(digests):
+        if read_fact(session_on(connection), "contents") != contents_of(digests):
             _refuse(file, "its contents have changed since it was written")
         account = _check_account(connection, file, now_us)
         _check_documents(connection, file)

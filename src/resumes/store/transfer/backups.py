@@ -40,7 +40,7 @@ from resumes.store.sqlite.place import check_place, refuse_second_name
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import pk_equals
-from resumes.store.store import Store, read_facts, session_on, set_facts
+from resumes.store.store import Store, read_fact, session_on, set_facts
 from resumes.store.transfer.copies import (
     TABLES,
     CopyProgress,
@@ -262,7 +262,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
             is_readable, last_ids, kept_id = _read_replaced(path)
             _raise_last_ids(connection, clock(), last_ids)
             stored = count_rows(connection, resumes)
-            store_id = read_facts(session_on(connection)).store_id
+            store_id = read_fact(session_on(connection), "store_id")
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
         was_there = exchange(folder / "resumes.db", path, kept)
     kept_path = kept if was_there else None
@@ -286,7 +286,7 @@ def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
                 select(account_usage.c.account_id, account_usage.c.last_id_us)
             )
             last_ids = {row.account_id: row.last_id_us for row in rows}
-            store_id = read_facts(session_on(connection)).store_id
+            store_id = read_fact(session_on(connection), "store_id")
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             return True, last_ids, store_id
     except (StoreUnavailable, *DRIVER_ERRORS):
@@ -321,5 +321,5 @@ def _restore_rows(
         )
         _raise_last_ids(target, clock(), {})
         stored = count_rows(target, resumes)
-        store_id = read_facts(session_on(target)).store_id
+        store_id = read_fact(session_on(target), "store_id")
     return Restored(address.label, stored, store_id, None)

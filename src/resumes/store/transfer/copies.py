@@ -56,7 +56,7 @@ from resumes.store.store import (
     Store,
     check_closed,
     close_store,
-    read_facts,
+    read_fact,
     reopen_store,
     session_on,
     set_facts,
@@ -256,7 +256,7 @@ def load(
     """
     with read() as source:
         total = sum(count_rows(source, table, selection) for table in TABLES)
-        set_facts(session_on(target), store_id=read_facts(session_on(source)).store_id)
+        set_facts(session_on(target), store_id=read_fact(session_on(source), "store_id"))
     for table in (plans, deleted_accounts):
         target.execute(delete(table))
     on_rows = count_progress(on_progress, Stage.COPYING, total)
@@ -353,11 +353,11 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
 
 def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest] | None:
     with source.read() as connection:
-        if read_facts(session_on(connection)).moving_to != label:
+        if read_fact(session_on(connection), "moving_to") != label:
             return None
         ours = digest_tables(connection)
     with open_store(url) as target, target.read() as connection:
-        if read_facts(session_on(connection)).moving_to:
+        if read_fact(session_on(connection), "moving_to"):
             return None  # the target was copied elsewhere, and refuses writes
         theirs = digest_tables(connection)
     return theirs if ours == theirs else None
