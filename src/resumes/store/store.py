@@ -126,6 +126,10 @@ class Store(ABC):
         StoreIncompatible for a damaged file, and text that is not UTF-8 becomes InvalidArgument.
         """
 
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """Return a block as `read`, whose statements all see the same moment, while others write."""
+
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Yield a session for reading, whose models may be used after it. Raises what `read` raises."""

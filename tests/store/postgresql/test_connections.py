@@ -29,7 +29,7 @@ from resumes.store.postgresql.connection import (
     is_usable,
     postgres_engine,
 )
-from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST, snapshot_of
+from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
 from tests.support.api.serving import make_certificate
@@ -66,11 +66,11 @@ def test_each_thread_keeps_a_connection_of_its_own_until_it_is_ended(
 
 
 def test_each_statement_sees_what_is_committed_when_it_starts_and_a_snapshot_does_not(
-    store: Store, url: str
+    store: Store,
 ) -> None:
     fill_store(store)
     before = held_by(store)
-    with snapshot_of(url) as snapshot, store.read() as connection:
+    with store.snapshot() as snapshot, store.read() as connection:
         assert digest_tables(snapshot) == before
         accounts.create_account(store, "late")
         assert connection.execute(text("SELECT count(*) FROM accounts")).scalar() == 3

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from resumes.errors import StoreIncompatible
 from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.addresses import PostgresAddress
-from resumes.store.postgresql.store import load_transaction, snapshot_of
+from resumes.store.postgresql.store import load_transaction
 from resumes.store.transfer import copies
 from tests.support.postgres import Server, programs
 from tests.support.resumes import a_resume
@@ -144,9 +144,10 @@ def test_what_takes_long_has_no_limits_of_the_database(
     if not server.execute(f"SELECT 1 FROM pg_settings WHERE name = '{setting}'"):
         pytest.skip(f"PostgreSQL {server.version} has no {setting}")
     server.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET {setting} = '1min'")
-    for transaction in (snapshot_of(url), load_transaction(PostgresAddress(url))):
-        with transaction as connection:
-            assert connection.execute(text(f"SHOW {setting}")).scalar() in ("0", "1h")
+    with open_store(url) as store:
+        for transaction in (store.snapshot(), load_transaction(PostgresAddress(url))):
+            with transaction as connection:
+                assert connection.execute(text(f"SHOW {setting}")).scalar() in ("0", "1h")
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])

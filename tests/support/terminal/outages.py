@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -107,6 +107,9 @@ class UnsteadyStore(Store):
             yield connection
         with self._admission("answer"):
             pass
+
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        return self._store.snapshot()
 
     async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
         return await self._store.fetch_async(statement, **values)

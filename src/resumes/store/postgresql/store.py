@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from resumes.clock import Clock
 from resumes.errors import OutcomeUnknown, StoreIncompatible
 from resumes.store import migrations
-from resumes.store.addresses import PostgresAddress, parse_address
+from resumes.store.addresses import PostgresAddress
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
@@ -114,6 +114,9 @@ class PostgresStore(Store):
         except UnicodeEncodeError as error:
             raise not_text(error) from error
 
+    def snapshot(self) -> contextlib.AbstractContextManager[Connection]:
+        return _transaction(PostgresAddress(self.url), BEGIN_SNAPSHOT)
+
     async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
         reader = self._loop_readers.get()
         prepared = statement if isinstance(statement, Prepared) else Prepared(statement)
@@ -128,16 +131,6 @@ class PostgresStore(Store):
         self._loop_readers.discard_all()
         for own in [*self._connections]:
             own.discard()
-
-
-def snapshot_of(url: str) -> contextlib.AbstractContextManager[Connection]:
-    """Return a block with a read-only connection whose statements all see the same moment.
-
-    Raises StoreUnavailable.
-    """
-    address = parse_address(url)
-    assert isinstance(address, PostgresAddress)
-    return _transaction(address, BEGIN_SNAPSHOT)
 
 
 @contextlib.contextmanager

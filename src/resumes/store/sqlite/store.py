@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -173,6 +173,15 @@ class SqliteStore(Store):
 
     def read(self) -> "_Reading":
         return self._reading
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        with self._reading as connection:
+            driver(connection).execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                driver(connection).execute("ROLLBACK")
 
     async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
         # Without a thread, since reading the file hardly blocks.

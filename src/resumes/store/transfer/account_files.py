@@ -7,11 +7,11 @@ the store.
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from sqlalchemy import Column, ColumnElement, Connection, and_, false, func, select
+from sqlalchemy import Column, ColumnElement, and_, false, func, select
 
 from resumes.errors import InvalidArgument, StoreIncompatible
 from resumes.output_files import OutputFile
@@ -31,7 +31,7 @@ from resumes.store.schema import (
     resumes,
 )
 from resumes.store.sqlite.files import examine, scratch_in, transaction_in
-from resumes.store.statements import driver, looked_up
+from resumes.store.statements import looked_up
 from resumes.store.store import Store, session_on, set_facts
 from resumes.store.transfer.backups import MAGIC, check_file
 from resumes.store.transfer.copies import TABLES, OnProgress, Selection, TableDigest, ignore, load
@@ -103,7 +103,7 @@ def export_account(
         new = folder / "account.db"
         open_store(f"sqlite:///{new}").close()
         with (
-            _snapshot(store) as source,
+            store.snapshot() as source,
             transaction_in(new, shown=path, is_draft=True) as target,
         ):
             this = select(accounts.c.id, accounts.c.plan).where(accounts.c.name == name, IS_OPEN)
@@ -122,23 +122,6 @@ def export_account(
         examine(new, path)
         mark(new, ACCOUNT_FILE_ID)
         output.put(new)
-
-
-@contextlib.contextmanager
-def _snapshot(store: Store) -> Iterator[Connection]:
-    """Yield a connection whose statements all see the same moment, while others write."""
-    if store.path is None:
-        from resumes.store.postgresql.store import snapshot_of
-
-        with snapshot_of(store.url) as connection:
-            yield connection
-        return
-    with store.read() as connection:
-        driver(connection).execute("BEGIN")
-        try:
-            yield connection
-        finally:
-            driver(connection).execute("ROLLBACK")
 
 
 def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:

@@ -110,12 +110,9 @@ def back_up(
 
 def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
     if store.path is None:
-        # A transaction that sees all rows at one moment, while others write.
-        from resumes.store.postgresql.store import snapshot_of
-
         open_store(f"sqlite:///{new}").close()
         with (
-            snapshot_of(store.url) as source,
+            store.snapshot() as source,
             transaction_in(new, shown=path, is_draft=True) as target,
         ):
             load(lambda: contextlib.nullcontext(source), target, f"sqlite:///{path}", on_progress)
