@@ -14,6 +14,7 @@ from zlib import crc32
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     FromClause,
     LargeBinary,
@@ -21,17 +22,18 @@ from sqlalchemy import (
     Table,
     and_,
     cast,
+    delete,
     func,
     not_,
     select,
     text,
+    tuple_,
 )
 
 from resumes.analyzer import check_stored
 from resumes.errors import InvalidInput, StoreIncompatible
 from resumes.store import schema
-from resumes.store.accounts import WRONG_COUNTERS
-from resumes.store.api_keys import IS_SAME_KEY
+from resumes.store.accounts import IS_OPEN, WRONG_COUNTERS
 from resumes.store.identifiers import position_of
 from resumes.store.import_ledger import FileOutcome, parse_items
 from resumes.store.schema import (
@@ -213,10 +215,10 @@ def _flaw(found: Mapping[str, Any], defect: Defect, what: str, remedy: str) -> F
 _ACCOUNT: Final = accounts.c.name.label("account"), accounts.c.id.label("account_id")
 
 
-def _count(key: Column[str], *conditions: Any, rows: FromClause | None = None) -> Select[Any]:
-    """Count the rows of the key's table by account. `rows` is the table joined with another one."""
-    rows = key.table if rows is None else rows
-    if key.table is not accounts:
+def _count(key: Column[str], *conditions: ColumnElement[bool]) -> Select[Any]:
+    """Count the rows of the key's table by account."""
+    rows: FromClause = key.table
+    if rows is not accounts:
         rows = rows.join(accounts, accounts.c.id == key.table.c.account_id)
     return (
         select(*_ACCOUNT, func.count().label("count"), func.min(key).label("first"))
@@ -227,17 +229,25 @@ def _count(key: Column[str], *conditions: Any, rows: FromClause | None = None) -
     )
 
 
-def _strays(defect: Defect, column: Column[str], what: str, *conditions: Any) -> Question:
+def _removal(table: Any, *conditions: ColumnElement[bool]) -> str:
+    """Return the remedy that deletes these rows of the account."""
+    removal = delete(table).where(table.c.account_id == "{account_id}", *conditions)
+    sql = str(removal.compile(compile_kwargs={"literal_binds": True}))
+    return STOPPED + " ".join(sql.split())
+
+
+def _unwanted(defect: Defect, key: Column[str], what: str, is_so: ColumnElement[bool]) -> Question:
+    """Return the question for rows of the key's table that have to be deleted.
+
+    While an account is deleted, rows that belong to its resumes are deleted after them.
+    """
+    return Question(defect, _count(key, is_so, IS_OPEN), what, _removal(key.table, is_so))
+
+
+def _strays(defect: Defect, column: Column[str], what: str) -> Question:
     """Return the question for rows whose column names a resume that does not exist."""
-    table = column.table
-    lacks = looked_up(resumes.c.id, resumes, table.c.account_id, column).is_(None)
-    return Question(
-        defect,
-        _count(column, lacks, *conditions),
-        what,
-        f"{STOPPED}DELETE FROM {table} WHERE account_id = '{{account_id}}' AND {column.name} "
-        "NOT IN (SELECT id FROM resumes WHERE account_id = '{account_id}')",
-    )
+    lacks = looked_up(resumes.c.id, resumes, column.table.c.account_id, column).is_(None)
+    return _unwanted(defect, column, what, lacks)
 
 
 def _orphans(table: Table) -> Question:
@@ -245,39 +255,28 @@ def _orphans(table: Table) -> Question:
     return Question(
         Defect.ORPHANS,
         select(owner.label("account"), owner.label("account_id"), func.count().label("count"))
-        .select_from(table.outerjoin(accounts, accounts.c.id == owner))
-        .where(accounts.c.id.is_(None))
+        .where(owner.not_in(select(accounts.c.id)))
         .group_by(owner),
         f"Rows of {table.name} belong to an account that does not exist",
-        f"{STOPPED}DELETE FROM {table.name} WHERE account_id = '{{account_id}}'",
+        _removal(table),
     )
 
 
 def _outcomes(table: Table, known: Sequence[FileOutcome]) -> Question:
-    words = ", ".join(f"'{outcome}'" for outcome in known)
-    return Question(
-        Defect.BAD_OUTCOME,
-        _count(table.c.claim_id, table.c.outcome.not_in(known)),
-        f"Rows of {table.name} have an unknown outcome: lists that include them fail",
-        STOPPED + f"DELETE FROM {table.name} WHERE account_id = '{{account_id}}' "
-        f"AND outcome NOT IN ({words})",
-    )
+    what = f"Rows of {table.name} have an unknown outcome: lists that include them fail"
+    is_unknown = table.c.outcome.not_in(known)
+    return _unwanted(Defect.BAD_OUTCOME, table.c.claim_id, what, is_unknown)
 
-
-_IS_OPEN: Final = accounts.c.closed_at.is_(None)
-"""While an account is deleted, rows that belong to its resumes are deleted after them."""
 
 _IS_ACTIVE: Final = api_keys.c.revoked_at.is_(None)
+_KEY: Final = tuple_(api_keys.c.account_id, api_keys.c.id)
+_HASHED: Final = tuple_(key_directory.c.account_id, key_directory.c.key_id)
 
 QUESTIONS: Final = (
     *map(_orphans, schema.ACCOUNT_TABLES),
     Question(
         Defect.NO_COUNTER,
-        _count(
-            accounts.c.id,
-            account_usage.c.account_id.is_(None),
-            rows=accounts.outerjoin(account_usage),
-        ),
+        _count(accounts.c.id, accounts.c.id.not_in(select(account_usage.c.account_id))),
         "The account has no counter: nothing can be stored in it",
         BACKUP,
     ),
@@ -288,24 +287,15 @@ QUESTIONS: Final = (
         STOPPED
         + "UPDATE account_usage SET resume_count = {rows} WHERE account_id = '{account_id}'",
     ),
-    Question(
+    _unwanted(
         Defect.STRAY_KEY_HASH,
-        _count(
-            key_directory.c.key_id,
-            api_keys.c.id.is_(None),
-            rows=key_directory.outerjoin(api_keys, IS_SAME_KEY & _IS_ACTIVE),
-        ),
+        key_directory.c.key_id,
         "The key directory has keys that are revoked or do not exist; they do not work",
-        STOPPED + "DELETE FROM key_directory WHERE account_id = '{account_id}' AND key_id NOT IN "
-        "(SELECT id FROM api_keys WHERE account_id = '{account_id}' AND revoked_at IS NULL)",
+        _HASHED.not_in(select(*_KEY).where(_IS_ACTIVE)),
     ),
     Question(
         Defect.NO_KEY_HASH,
-        _count(
-            api_keys.c.id,
-            key_directory.c.key_id.is_(None) & _IS_ACTIVE & _IS_OPEN,
-            rows=api_keys.outerjoin(key_directory, IS_SAME_KEY),
-        ),
+        _count(api_keys.c.id, _IS_ACTIVE, IS_OPEN, _KEY.not_in(select(*_HASHED))),
         "Some keys are listed as active, but are not in the key directory; they do not work",
         "Create new ones: `resumes keys create {account}`",
     ),
@@ -327,13 +317,11 @@ QUESTIONS: Final = (
         Defect.STRAY_DIGEST,
         imported_digests.c.resume_id,
         "Content is recorded as stored, but its resume was deleted: files with that content become duplicates",
-        _IS_OPEN,
     ),
     _strays(
         Defect.STRAY_SEARCH_ENTRY,
         search_entries.c.id,
         "The search index has deleted resumes; they are not shown",
-        _IS_OPEN,
     ),
 )
 
