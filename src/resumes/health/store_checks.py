@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
 
@@ -23,7 +23,7 @@ from resumes.health.findings import (
 from resumes.output_files import SIDE_FILES
 from resumes.settings import Settings
 from resumes.store import api_keys
-from resumes.store.accounts import AccountInfo, ResumeCounter
+from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import find_without_secrets
 from resumes.store.api_keys import KeyState
 from resumes.store.locks import PROC, find_holders, name_processes
@@ -146,7 +146,7 @@ def check_size(size: Size) -> Finding:
     )
 
 
-def check_counters(wrong: Sequence[ResumeCounter]) -> Finding:
+def check_counters(wrong: Sequence[Any]) -> Finding:
     """Check that the counters of accounts, which the quotas depend on, equal their numbers of resumes."""
     if not wrong:
         return Finding("counters", "match the number of resumes in every account")

@@ -5,7 +5,7 @@ An account's id is random and never reused; its name may be reused. The account'
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -317,15 +317,6 @@ def _delete_rest(session: Session, account_id: str) -> int:
 # Counters
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeCounter:
-    """The counter of an account, and its actual number of resumes at the same moment."""
-
-    account: str
-    resume_count: int
-    rows: int
-
-
 _ROWS: Final = func.count(resumes.c.id)
 WRONG_COUNTERS: Final = (
     sqlalchemy.select(
@@ -343,9 +334,10 @@ WRONG_COUNTERS: Final = (
 )
 
 
-def list_wrong(store: Store) -> list[ResumeCounter]:
-    """Return the counters that are wrong, by account name; if empty, all quotas are exact."""
-    return [ResumeCounter(*row[:3]) for row in store.fetch(WRONG_COUNTERS)]
+def list_wrong(store: Store) -> Sequence[Any]:
+    """Return the `account`, its `resume_count` and the actual number of `rows` of each wrong counter, by
+    account name; if empty, all quotas are exact."""
+    return store.fetch(WRONG_COUNTERS)
 
 
 # Keys and files

@@ -129,7 +129,7 @@ class WriteQueue(ABC):
         self._waiting: dict[Write, None] = {}
         """The writes that no thread has begun, in order. Changes with `_changed` held."""
         self._never = threading.Event()
-        self._threads = [
+        self.threads = [
             threading.Thread(target=self._run, name=name, daemon=True) for name in thread_names
         ]
 
@@ -139,14 +139,9 @@ class WriteQueue(ABC):
         return len(self._waiting)
 
     @property
-    def threads(self) -> Sequence[threading.Thread]:
-        """The writer threads."""
-        return self._threads
-
-    @property
     def is_alive(self) -> bool:
         """True if writes are accepted."""
-        return not self._is_closing and all(thread.is_alive() for thread in self._threads)
+        return not self._is_closing and all(thread.is_alive() for thread in self.threads)
 
     def submit(self, write: Write) -> None:
         """Add the write; it may stay in the queue until `wake` or `begin_turn` is called. Raise
@@ -250,7 +245,7 @@ class WriteQueue(ABC):
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
-        for thread in self._threads:
+        for thread in self.threads:
             thread.join()
 
     @abstractmethod

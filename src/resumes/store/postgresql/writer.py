@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import psycopg
 from sqlalchemy import Connection, Engine
@@ -68,23 +68,18 @@ BEFORE_COMMIT: Final = f"SELECT {MOVING_TO}, pg_current_xact_id_if_assigned()::t
 FIND_STATUS: Final = f"SELECT pg_xact_status(%s::xid8), {SERVER}"
 
 
-class _Transaction(NamedTuple):
-    """A transaction's identity on its server, and the outcomes of its writes once it is committed.
+class _Unanswered(Exception):
+    """Raised when a COMMIT had no answer.
 
-    `number` is None if it has changed nothing.
+    `number` identifies the transaction on `server`, None if it has changed nothing. `outcomes` are those
+    of its writes if it is committed.
     """
 
-    number: str | None
-    server: str
-    outcomes: list[Any]
-
-
-class _Unanswered(Exception):
-    """Raised when the transaction's COMMIT had no answer."""
-
-    def __init__(self, transaction: _Transaction) -> None:
+    def __init__(self, number: str | None, server: str, outcomes: list[Any]) -> None:
         super().__init__()
-        self.transaction = transaction
+        self.number = number
+        self.server = server
+        self.outcomes = outcomes
 
 
 class _StillOpen(Exception):
@@ -102,7 +97,7 @@ class PostgresWriter(WriteQueue):
         self._busy: list[str | None] = []
         """The accounts that threads write for; None for a write without an account."""
         self._is_paused = False
-        for thread in self._threads:
+        for thread in self.threads:
             thread.start()
 
     def wake(self) -> None:
@@ -181,8 +176,8 @@ class PostgresWriter(WriteQueue):
             try:
                 return self._try(own, batch)
             except _Unanswered as unanswered:
-                if self._was_committed(own, batch, unanswered.transaction, ends_at):
-                    return unanswered.transaction.outcomes
+                if self._was_committed(own, batch, unanswered, ends_at):
+                    return unanswered.outcomes
                 error_class = ErrorClass.UNAVAILABLE
                 cause = unanswered.__cause__ or unanswered
             except Exception as error:  # noqa: BLE001 - rolled back, whatever it is
@@ -220,22 +215,22 @@ class PostgresWriter(WriteQueue):
             own.discard()
             if classify_error(error) in (ErrorClass.RACE, ErrorClass.REFUSED):
                 raise  # the server has answered, and rolled back
-            raise _Unanswered(_Transaction(number, server, outcomes)) from error
+            raise _Unanswered(number, server, outcomes) from error
         return outcomes
 
     def _was_committed(
-        self, own: ThreadConnection, batch: list[Write], transaction: _Transaction, ends_at: float
+        self, own: ThreadConnection, batch: list[Write], unanswered: _Unanswered, ends_at: float
     ) -> bool:
         """Return whether an unanswered COMMIT was done. Raises OutcomeUnknown if neither the server nor the
         stored rows prove it."""
-        if transaction.number is None:
+        if unanswered.number is None:
             return True
 
         def prove() -> bool | None:
             try:
                 connection = own.get()
                 with connection.begin():
-                    return _find_verdict(connection, batch, transaction)
+                    return _find_verdict(connection, batch, unanswered)
             except DRIVER_ERRORS as error:
                 _roll_back(own, error)
                 raise
@@ -256,11 +251,11 @@ class PostgresWriter(WriteQueue):
 
 
 def _find_verdict(
-    connection: Connection, batch: list[Write], transaction: _Transaction
+    connection: Connection, batch: list[Write], unanswered: _Unanswered
 ) -> bool | None:
     """Return whether the transaction was committed; None if that is unknown. Raises _StillOpen."""
     try:
-        ((status, server),) = driver(connection).run(FIND_STATUS, [transaction.number]).rows
+        ((status, server),) = driver(connection).run(FIND_STATUS, [unanswered.number]).rows
     except psycopg.errors.InvalidParameterValue:
         return False  # this server has not assigned that number yet
     match status:
@@ -268,9 +263,9 @@ def _find_verdict(
             raise _StillOpen
         case "aborted":
             return False
-        case "committed" if server == transaction.server:
+        case "committed" if server == unanswered.server:
             return True
-    return was_committed(connection, batch, transaction.outcomes)
+    return was_committed(connection, batch, unanswered.outcomes)
 
 
 def _roll_back(own: ThreadConnection, error: BaseException) -> None:

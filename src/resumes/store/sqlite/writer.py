@@ -130,7 +130,7 @@ class SqliteWriter(WriteQueue):
         """The event loops that wait to begin the next turn."""
         self._is_in_doubt = False
         """Whether the outcome of a commit is unknown, and none has succeeded since."""
-        for thread in self._threads:
+        for thread in self.threads:
             thread.start()
 
     def wake(self) -> None:
