@@ -7,7 +7,7 @@ from typing import Final
 from resumes.clock import timestamp
 from resumes.errors import InvalidKey, StoreError
 from resumes.store import Store, api_keys
-from resumes.store.api_keys import USED_EVERY, Authenticated, KeyHolder
+from resumes.store.api_keys import USED_EVERY, KeyHolder
 from server.connections import Connections
 from server.request import Headers
 
@@ -57,13 +57,12 @@ class Authenticator:
         secret = parse_secret(headers)
         return self._accept(secret, await api_keys.authenticate_async(self._store, secret))
 
-    def _accept(self, secret: str, found: Authenticated) -> KeyHolder:
-        holder, is_due, expires_at = found
-        if is_due:  # not cached, so that the next request asks the store again
+    def _accept(self, secret: str, holder: KeyHolder) -> KeyHolder:
+        if holder.is_use_due:  # not cached, so that the next request asks the store again
             if holder.key_id not in self._notes:
                 self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
         elif self._version is not None and (
-            expires_at is None or expires_at > timestamp(self._since_us + CACHE_US)
+            holder.expires_at is None or holder.expires_at > timestamp(self._since_us + CACHE_US)
         ):
             self._known[secret] = holder
         return holder

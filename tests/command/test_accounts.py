@@ -191,7 +191,7 @@ def test_create_prints_the_key_alone(acme: CommandLine) -> None:
     assert key["shownAt"] is not None
     assert (key["createdAt"] <= key["shownAt"], key["lastUsedAt"]) == (True, None)
     with open_home(acme.home) as store:
-        holder, *_ = api_keys.authenticate(store, secret)
+        holder = api_keys.authenticate(store, secret)
         asyncio.run(api_keys.mark_used_async(store, holder))
     assert holder.key_id == key["id"]
     key, _ = acme.answers("keys", "list", "--json")["keys"]

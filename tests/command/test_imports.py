@@ -243,7 +243,7 @@ def test_in_a_home_that_was_moved_or_copied_the_file_is_found_in_its_inbox_now(
     if not stays:
         shutil.rmtree(acme.home)
     with open_home(moved) as store:
-        assert api_keys.authenticate(store, key["key"])[0].key_id == key["id"]
+        assert api_keys.authenticate(store, key["key"]).key_id == key["id"]
 
     shown = CommandLine(moved).succeeds("imports", "show", row.claim_id)
 

@@ -99,7 +99,7 @@ def test_an_account_comes_back_as_it_was(store: Store, ana: AccountInfo, path: P
     assert [
         stored_resumes.get_resume(store, back.id, one).document for one in ids[:-1]
     ] == documents
-    assert api_keys.authenticate(store, new.secret)[0].account_id == back.id
+    assert api_keys.authenticate(store, new.secret).account_id == back.id
     assert import_history.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
     assert accounts.list_wrong(store) == []
 
@@ -186,10 +186,10 @@ def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
 
     bo = take(store, path, name="bo")
 
-    assert api_keys.authenticate(store, new.secret)[0].account_id == bo.id
+    assert api_keys.authenticate(store, new.secret).account_id == bo.id
     assert api_keys.get_key(store, new.id).account == "bo"
     next_one = api_keys.rotate_key(store, new.id)
-    assert api_keys.authenticate(store, next_one.secret)[0].account_id == bo.id
+    assert api_keys.authenticate(store, next_one.secret).account_id == bo.id
     api_keys.revoke_key(store, new.id)
     with pytest.raises(InvalidKey):
         api_keys.authenticate(store, new.secret)
@@ -267,7 +267,7 @@ def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
     assert names(store) == ["ana"]
     assert back.resume_count == 2
     assert ids_of(store, "ana") == ids
-    assert api_keys.authenticate(store, key.secret)[0].account_id == back.id
+    assert api_keys.authenticate(store, key.secret).account_id == back.id
 
 
 def test_a_key_of_an_import_that_was_killed_is_said_to_be_of_that(

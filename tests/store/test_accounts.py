@@ -192,7 +192,7 @@ def test_keys_are_counted_and_those_that_count_and_files_that_are_not_done_by_ou
         a_file(store, ana, f"{number:024x}", outcome)
 
     clock.advance(3_600)
-    asyncio.run(api_keys.mark_used_async(store, api_keys.authenticate(store, secret)[0]))
+    asyncio.run(api_keys.mark_used_async(store, api_keys.authenticate(store, secret)))
 
     assert accounts.count_active_keys(store) == {ana.id: 1, bo.id: 1}
     held = accounts.get_summary(store, ana.id)

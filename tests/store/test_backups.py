@@ -306,7 +306,7 @@ def test_a_backup_restored_to_an_empty_place_holds_the_same(
         assert [count_rows(store, name) for name in ("importers", "import_requests")] == [0, 0]
         assert ids_of(store, "ana") == ids_of(source, "ana")
         # Keys are again what they were, and it takes writes.
-        assert api_keys.authenticate(store, revoked_later.secret)[0].key_id == revoked_later.id
+        assert api_keys.authenticate(store, revoked_later.secret).key_id == revoked_later.id
         with pytest.raises(InvalidKey):
             api_keys.authenticate(store, created_later.secret)
         accounts.create_account(store, "new")

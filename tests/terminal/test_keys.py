@@ -46,7 +46,7 @@ async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
         await leads(pilot, "n", "Expires")
         await types(pilot, "web\n\n", "I've saved it", "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
-        holder, *_ = api_keys.authenticate(store, secret)
+        holder = api_keys.authenticate(store, secret)
         assert api_keys.get_key(store, holder.key_id).shown_at is None
 
         await leads(pilot, "escape q enter colon ctrl+p", "I've saved it")

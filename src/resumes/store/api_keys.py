@@ -55,11 +55,14 @@ AHEAD = timedelta(days=1)
 
 
 class KeyHolder(NamedTuple):
-    """The sender of a request: the account and its plan, by the key."""
+    """The sender of a request: the account and its plan, by a valid key."""
 
     account_id: str
     key_id: str
     api_listing: bool
+    expires_at: str | None = None
+    is_use_due: bool = False
+    """Whether the use of the key is to be written (`mark_used_async`)."""
 
 
 class KeyState(StrEnum):
@@ -136,17 +139,7 @@ HOLDER = Prepared(
 )
 
 
-class Authenticated(NamedTuple):
-    """The holder of a valid key."""
-
-    holder: KeyHolder
-    is_due: bool
-    """Whether its use is to be written (`mark_used_async`)."""
-
-    expires_at: str | None
-
-
-def authenticate(store: Store, secret: str) -> Authenticated:
+def authenticate(store: Store, secret: str) -> KeyHolder:
     """Look a key up in the store, without a cache (pitfalls R3).
 
     Raises InvalidKey, the same for unknown, revoked and expired keys.
@@ -156,23 +149,22 @@ def authenticate(store: Store, secret: str) -> Authenticated:
     return _holder(store, rows)
 
 
-async def authenticate_async(store: Store, secret: str) -> Authenticated:
+async def authenticate_async(store: Store, secret: str) -> KeyHolder:
     """Do what `authenticate` does without blocking the event loop."""
     return _holder(store, await store.fetch_async(HOLDER, key_hash=hash_key(secret)))
 
 
-def _holder(store: Store, rows: Sequence[Row]) -> Authenticated:
+def _holder(store: Store, rows: Sequence[Row]) -> KeyHolder:
     if not rows:
         raise InvalidKey
     account_id, key_id, api_listing, expires_at, last_used_at = rows[0]
     now_us = store.clock()
     if expires_at is not None and expires_at <= timestamp(now_us):
         raise InvalidKey
-    is_due = last_used_at is None or not (
+    is_use_due = last_used_at is None or not (
         later(now_us, -USED_EVERY) <= last_used_at <= later(now_us, AHEAD)
     )
-    holder = KeyHolder(account_id, key_id, bool(api_listing))
-    return Authenticated(holder, is_due, expires_at)
+    return KeyHolder(account_id, key_id, bool(api_listing), expires_at, is_use_due)
 
 
 async def mark_used_async(store: Store, holder: KeyHolder) -> None:

@@ -130,7 +130,7 @@ def test_s8_a_write_has_its_account_before_it_touches_anything_of_it(
     write: Callable[[Store, KeyHolder, str], object],
 ) -> None:
     key = api_keys.create_key(store, "ana")
-    holder = api_keys.authenticate(store, key.secret).holder
+    holder = api_keys.authenticate(store, key.secret)
     [resume_id] = made_ids(creation.create(store, ana.id, [a_resume(idempotency="once")]))
     creation.create_files(
         store, [Creation(ana.id, [a_resume(with_digest=True)], store.clock(), a_claim("1" * 24))]
