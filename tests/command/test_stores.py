@@ -160,14 +160,14 @@ def test_a_pipe_or_a_device_is_no_place_for_a_store(
         ("accounts", "list"),
     ):
         said = acme.fails(3, "--database", url, *words)
-        assert f"The database {path} is a pipe or a device; use a file" in said
+        assert f"but the store {path} needs a file there" in said
 
     assert path.stat().st_mode == before
     assert list(folder.iterdir()) == [path]
     # A pipe where a store has its journal is told, and not waited for.
     journal = acme.home / "resumes.db-journal"
     os.mkfifo(journal)
-    sentence = f"{journal} is a pipe, but must be a file of the store"
+    sentence = f"{journal} is a pipe, but the store "
     for words in (("accounts", "list"), ("db", "restore", backup), ("db", "check")):
         assert sentence in acme.fails(3, *words)
     result = acme("doctor")

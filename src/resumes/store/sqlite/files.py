@@ -71,13 +71,7 @@ def open_file(
             explained = explain(error, path)
             if isinstance(explained, StoreIncompatible):
                 raise explained from error
-    try:
-        life = FileLock(path.with_name(path.name + ".lock"))
-    except OSError as error:
-        remedy = "" if error.errno != errno.EROFS else ". `mount` shows how it is mounted"
-        raise StoreUnavailable(
-            f"Cannot write to {path.parent}: {error.strerror}{remedy}"
-        ) from error
+    life = _life_lock(path)
     try:
         _prepare(path, life, upgrade=upgrade, timeout_s=timeout_s)
         cache_bytes = read_cache_bytes or CACHE_BYTES
@@ -89,6 +83,17 @@ def open_file(
         if isinstance(error, OSError):
             raise StoreUnavailable(f"Cannot open {path}: {error.strerror}") from error
         raise
+
+
+def _life_lock(path: Path) -> FileLock:
+    """Return the lock that is held as long as a store is open. Raises StoreUnavailable."""
+    try:
+        return FileLock(path.with_name(path.name + ".lock"))
+    except OSError as error:
+        remedy = "" if error.errno != errno.EROFS else ". `mount` shows how it is mounted"
+        raise StoreUnavailable(
+            f"Cannot write to {path.parent}: {error.strerror}{remedy}"
+        ) from error
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:
@@ -271,19 +276,13 @@ def exclude_others(path: Path, purpose: str) -> Iterator[None]:
     Raises StoreUnavailable, naming the process, if one has it open. `purpose` is the command to run
     again then.
     """
-    try:
-        life = FileLock(path.with_name(path.name + ".lock"))
-    except OSError as error:
-        raise StoreUnavailable(f"Cannot write to {path.parent}: {error.strerror}") from error
-    try:
+    with contextlib.closing(_life_lock(path)) as life:
         if not life.acquire(timeout_s=0):
             users = name_processes(life.holders())
             raise StoreUnavailable(
                 f"The store {path} is in use (process {users}). Stop everything that uses it, then {purpose}"
             )
         yield
-    finally:
-        life.close()
 
 
 @contextlib.contextmanager

@@ -18,11 +18,7 @@ LOGS: Final = ("-wal", "-shm")
 """The suffixes of a database's log and the log's index. They belong to the file: SQLite would apply a
 log without its file to the next file with the same name."""
 
-_KINDS: Final = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-}
+_KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def check_place(path: Path) -> None:
@@ -32,10 +28,6 @@ def check_place(path: Path) -> None:
         raise StoreUnavailable(
             f"Folder not found: {path.parent}. Create it, or choose another database"
         )
-    if path.is_dir():
-        raise StoreUnavailable(f"The database {path} is a folder; use a file")
-    if path.exists() and not path.is_file():
-        raise StoreUnavailable(f"The database {path} is a pipe or a device; use a file")
     refuse_special_files(path)
     check_name(path)
     # Processes coordinate through shared memory, which belongs to one machine: two machines would
@@ -52,15 +44,15 @@ def check_place(path: Path) -> None:
 
 
 def refuse_special_files(path: Path) -> None:
-    """Raise StoreUnavailable if a pipe, a folder or the like has the name of one of a store's other
-    files: SQLite would remove a pipe, or wait forever for its writer."""
-    for file in (path.with_name(path.name + ending) for ending in SIDE_FILES):
+    """Raise StoreUnavailable if a pipe, a folder or the like has the name of a store's file, or of one
+    of its other files: SQLite would remove a pipe, or wait forever for its writer."""
+    for file in (path, *(path.with_name(path.name + ending) for ending in SIDE_FILES)):
         with contextlib.suppress(OSError):
             mode = file.stat().st_mode
             if not stat.S_ISREG(mode):
                 what = _KINDS.get(stat.S_IFMT(mode), "a device")
                 raise StoreUnavailable(
-                    f"{file} is {what}, but must be a file of the store {path}. Move it elsewhere, or use "
+                    f"{file} is {what}, but the store {path} needs a file there. Move it elsewhere, or use "
                     "another database"
                 )
 
