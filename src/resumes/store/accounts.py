@@ -360,9 +360,7 @@ class AccountSummary:
 def get_summary(store: Store, account_id: str) -> AccountSummary:
     """Return the keys and files of the account; zeros if there is no such account."""
     of_keys = select(
-        func.count(),
-        func.count().filter(_is_active(store)),
-        func.max(ApiKey.last_used_at),
+        func.count(), func.count().filter(_is_active(store)), func.max(ApiKey.last_used_at)
     ).where(ApiKey.account_id == account_id)
     ((keys, active_keys, last_used_at),) = store.fetch(of_keys)
     outcome = col(ImportedFile.outcome)

@@ -132,9 +132,7 @@ HOLDER = Prepared(
     .join(accounts, accounts.c.id == api_keys.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(
-        pk_equals(key_directory),
-        api_keys.c.revoked_at.is_(None),
-        accounts.c.closed_at.is_(None),
+        pk_equals(key_directory), api_keys.c.revoked_at.is_(None), accounts.c.closed_at.is_(None)
     )
 )
 

@@ -12,7 +12,7 @@ ledger.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -178,10 +178,7 @@ LOCK_ACCOUNT = Prepared(
     select(account_usage.c.resume_count, account_usage.c.last_id_us, plans.c.max_resumes)
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
-    .where(
-        pk_equals(account_usage),
-        accounts.c.closed_at.is_(None),
-    )
+    .where(pk_equals(account_usage), accounts.c.closed_at.is_(None))
     .with_for_update(of=account_usage)
 )
 UNLIMITED = 2**62
@@ -238,18 +235,14 @@ def apply_creations(
     connection: Connection, creations: Sequence[Creation]
 ) -> list[list[Outcome] | ResumesError]:
     """Apply all creations of a batch, account by account, inside its transaction."""
-    by_account: dict[str, list[int]] = {}
-    for position, creation in enumerate(creations):
-        by_account.setdefault(creation.account_id, []).append(position)
-    results: list[Any] = [None] * len(creations)
-    for account_id in sorted(by_account):  # one order of locks for everyone
-        positions = by_account[account_id]
-        outcomes = _create_in_account(
-            connection, account_id, [creations[position] for position in positions]
-        )
-        for position, outcome in zip(positions, outcomes, strict=True):
-            results[position] = outcome
-    return results
+    results: dict[int, list[Outcome] | ResumesError] = {}
+    # One order of locks for everyone.
+    order = sorted(range(len(creations)), key=lambda at: creations[at].account_id)
+    for account_id, group in groupby(order, key=lambda at: creations[at].account_id):
+        positions = [*group]
+        outcomes = _create_in_account(connection, account_id, [creations[at] for at in positions])
+        results.update(zip(positions, outcomes, strict=True))
+    return [results[at] for at in range(len(creations))]
 
 
 @dataclass(slots=True)
@@ -454,13 +447,7 @@ def _add_to_ledger(
             resume_id = outcome.id
         elif new.item not in done:
             rows.items.append(
-                (
-                    creation.account_id,
-                    claim.claim_id,
-                    new.item,
-                    verdict.outcome.value,
-                    outcome.id,
-                )
+                (creation.account_id, claim.claim_id, new.item, verdict.outcome.value, outcome.id)
             )
     worst = min(verdicts, key=lambda verdict: _WORST_FIRST.index(verdict.outcome))
     if worst is _DONE and claim.items is None:

@@ -19,13 +19,7 @@ from sqlmodel import Session, col, select
 
 from resumes.clock import later
 from resumes.store.schema import BinaryText, Idempotency, idempotency
-from resumes.store.statements import (
-    Prepared,
-    by_engine,
-    pk_equals,
-    replace_on_conflict,
-    upsert,
-)
+from resumes.store.statements import Prepared, by_engine, pk_equals, replace_on_conflict, upsert
 from resumes.store.store import Store
 
 KEPT = timedelta(hours=24)

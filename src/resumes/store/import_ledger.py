@@ -123,12 +123,7 @@ def done_row(
 
 
 def file_values(
-    account_id: str,
-    claim: ClaimedFile,
-    verdict: Verdict,
-    *,
-    now: str,
-    resume_id: str | None = None,
+    account_id: str, claim: ClaimedFile, verdict: Verdict, *, now: str, resume_id: str | None = None
 ) -> dict[str, object]:
     """Return the ledger row of a file, by column. Done files keep no source."""
     return {

@@ -98,8 +98,7 @@ def _last_id(value: Any) -> str | None:
 
 _NAME: Final = _is("the name of an account or a plan", NAME.fullmatch)
 _ACCOUNT_NAME: Final = _is(
-    "the name of an account",
-    re.compile(f"(?:{NAME.pattern})(?:{re.escape(ARRIVING)})?").fullmatch,
+    "the name of an account", re.compile(f"(?:{NAME.pattern})(?:{re.escape(ARRIVING)})?").fullmatch
 )
 _ACCOUNT: Final = _is("the ID of an account", ACCOUNT_ID.fullmatch)
 _ID: Final = _is("an ID of 24 hexadecimal digits", RESUME_ID.fullmatch)

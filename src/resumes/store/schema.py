@@ -19,15 +19,7 @@ import secrets
 from typing import Any, ClassVar, Final
 
 import sqlalchemy
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    Index,
-    LargeBinary,
-    Table,
-    TypeDecorator,
-    insert,
-)
+from sqlalchemy import BigInteger, Connection, Index, LargeBinary, Table, TypeDecorator, insert
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import TypeCompiler
 from sqlmodel import Field, SQLModel

@@ -33,13 +33,7 @@ from resumes.store.schema import (
     store_facts,
 )
 from resumes.store.statements import Prepared, pk_equals
-from resumes.store.write_queue import (
-    THREAD_ENDED,
-    LoopWriter,
-    Write,
-    WriteQueue,
-    apply_changes,
-)
+from resumes.store.write_queue import THREAD_ENDED, LoopWriter, Write, WriteQueue, apply_changes
 
 Row = tuple[Any, ...]
 R = TypeVar("R")

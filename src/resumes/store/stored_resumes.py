@@ -244,8 +244,7 @@ def _delete(account_id: str, resume_id: str, session: Session) -> None:
     change_count(session, account_id, -1)
     session.exec(
         delete(imported_digests).where(
-            imported_digests.c.account_id == account_id,
-            imported_digests.c.resume_id == resume_id,
+            imported_digests.c.account_id == account_id, imported_digests.c.resume_id == resume_id
         )
     )
     search_index.remove(session, account_id, resume_id)

@@ -5,9 +5,9 @@ or taken for a backup (docs/decisions/0019). It is filled and compared like a ba
 the store.
 """
 
-import contextlib
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -102,16 +102,13 @@ def export_account(
     with scratch_in(path.parent, refused=InvalidArgument) as folder:
         new = folder / "account.db"
         open_store(f"sqlite:///{new}").close()
-        with (
-            store.snapshot() as source,
-            transaction_in(new, shown=path, is_draft=True) as target,
-        ):
+        with store.snapshot() as source, transaction_in(new, shown=path, is_draft=True) as target:
             this = select(accounts.c.id, accounts.c.plan).where(accounts.c.name == name, IS_OPEN)
             account = source.execute(this).first()
             if account is None:
                 raise unknown_account(name)
             digests = load(
-                lambda: contextlib.nullcontext(source),
+                lambda: nullcontext(source),
                 target,
                 str(path),
                 on_progress,

@@ -12,6 +12,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -111,11 +112,8 @@ def back_up(
 def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
     if store.path is None:
         open_store(f"sqlite:///{new}").close()
-        with (
-            store.snapshot() as source,
-            transaction_in(new, shown=path, is_draft=True) as target,
-        ):
-            load(lambda: contextlib.nullcontext(source), target, f"sqlite:///{path}", on_progress)
+        with store.snapshot() as source, transaction_in(new, shown=path, is_draft=True) as target:
+            load(lambda: nullcontext(source), target, f"sqlite:///{path}", on_progress)
         return
     size = store.measure()
     total = size.data_bytes + (size.log_bytes or 0)
@@ -309,13 +307,7 @@ def _restore_rows(
         _opened_copy(backup, folder) as source,
         empty_database(address) as target,
     ):
-        load(
-            lambda: contextlib.nullcontext(source),
-            target,
-            address.label,
-            on_progress,
-            foreign=str(backup),
-        )
+        load(lambda: nullcontext(source), target, address.label, on_progress, foreign=str(backup))
         _raise_last_ids(target, clock(), {})
         stored = count_rows(target, resumes)
         store_id = read_fact(session_on(target), "store_id")
