@@ -21,10 +21,8 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import (
     FileCount,
-    Position,
     count_files,
     list_by_outcome,
-    parse_place,
 )
 from resumes.store.import_ledger import (
     IN_PROGRESS,
@@ -59,7 +57,7 @@ def listed(store: Store, **filters: Any) -> str:
 
 def sorted_out(store: Store, **filters: Any) -> str:
     """The first digits of the ids of files, what asks for something first."""
-    return "".join(file.claim_id[0] for file in list_by_outcome(store, **filters).files)
+    return "".join(file.claim_id[0] for file in list_by_outcome(store, **filters)[0])
 
 
 def do(store: Store, account: AccountInfo, digit: str, **options: Any) -> str:
@@ -207,8 +205,8 @@ def test_files_are_listed_and_counted_by_outcome_and_reason(
         assert listed(store, **filters) == newest_first, filters
         assert sorted_out(store, **filters) == by_outcome, filters
     assert listed(store, reason="too_large", before="4" * 24) == "2"
-    assert sorted_out(store, outcome=FAILED, after=Position(FAILED, "4" * 24)) == "21"
-    assert sorted_out(store, outcome=FAILED, after=Position(HELD, "4" * 24)) == ""
+    assert sorted_out(store, outcome=FAILED, after="failed:" + "4" * 24) == "21"
+    assert sorted_out(store, outcome=FAILED, after="held:" + "4" * 24) == ""
 
     failed, of_reason, held = (
         FileCount(FAILED, "invalid_json", 1),
@@ -221,7 +219,7 @@ def test_files_are_listed_and_counted_by_outcome_and_reason(
     assert sorted(count_files(store)[1:]) == [failed, of_reason, held]
     assert count_files(store, account_id=bo.id) == [done, FileCount(FAILED, "too_large", 1)]
     # A file that comes to another end meanwhile is not lost.
-    after = list_by_outcome(store, limit=1).next
+    _, after = list_by_outcome(store, limit=1)
     do(store, ana, "1", name="Bo")
     assert sorted_out(store, after=after) == "2351"
     assert failed not in count_files(store)
@@ -232,23 +230,22 @@ def test_files_are_listed_and_counted_by_outcome_and_reason(
 def test_page_after_page_shows_what_failed_then_held_then_duplicates_then_done_once(
     store: Store, ana: AccountInfo
 ) -> None:
-    page = list_by_outcome(store)
-    assert (page.files, page.next) == ([], None)
+    assert list_by_outcome(store) == ([], None)
     outcomes = (DONE, FAILED, DUPLICATE, HELD, FAILED, DONE, HELD, DUPLICATE)
     for number, outcome in enumerate(outcomes, 1):
         a_file(store, ana, f"{number}" * 24, outcome)
     for size in range(1, 9):
-        seen, after = "", None
+        seen = ""
+        after: str | None = None
         for _ in range(8 // size + 1):
-            page = list_by_outcome(store, after=after, limit=size)
-            seen += "".join(file.claim_id[0] for file in page.files)
-            after = page.next and parse_place(str(page.next))  # as text goes to and fro
+            page, after = list_by_outcome(store, after=after, limit=size)
+            seen += "".join(file.claim_id[0] for file in page)
             if after is None:
                 break
         assert (seen, after) == ("52748361", None)
     for text in ("", "failed", "failed:", "lost:" + "1" * 24, "1" * 24):
         with pytest.raises(InvalidArgument, match="Invalid position"):
-            parse_place(text)
+            list_by_outcome(store, after=text)
 
 
 # What became of a file's resumes

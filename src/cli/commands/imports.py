@@ -259,9 +259,7 @@ def list_(
             "limit": limit,
         }
         if failed_first:
-            after = None if before is None else import_history.parse_place(before)
-            page = import_history.list_by_outcome(store, after=after, **filters)
-            files, last = page.files, None if page.next is None else str(page.next)
+            files, last = import_history.list_by_outcome(store, after=before, **filters)
         else:
             if before is not None and not RESUME_ID.fullmatch(before):
                 problem = f'Invalid ID "{before[:80]}"'

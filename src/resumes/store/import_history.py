@@ -1,7 +1,6 @@
 """The history of imports: one file of the ledger, lists of files by time or by outcome, and counts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -35,11 +34,6 @@ class FileRow(ImportedFileBase):
     def is_under_way(self) -> bool:
         """Return whether its resumes are being imported, so that its outcome is not final."""
         return self.outcome is IN_PROGRESS.outcome and self.message == IN_PROGRESS.message
-
-    @property
-    def position(self) -> "Position":
-        """Return its position in a list by outcome."""
-        return Position(self.outcome, self.claim_id)
 
 
 # Files
@@ -137,76 +131,58 @@ def list_files(
     return files
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A position in a list by outcome: after the file of this claim, among those of its outcome."""
-
-    outcome: FileOutcome
-    claim_id: str
-
-    def __str__(self) -> str:
-        return f"{self.outcome}:{self.claim_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class FilePage:
-    """Files by outcome. `next` is the position of the next page, which may be empty; None if there is
-    none."""
-
-    files: Sequence[FileRow]
-    next: Position | None
-
-
-def parse_place(text: str) -> Position:
-    """Parse a position such as `failed:000660cd7eecf8906663e3fc`. Raises InvalidArgument."""
-    outcome, _, claim_id = text.partition(":")
-    if outcome not in set(FileOutcome) or not RESUME_ID.fullmatch(claim_id):
-        raise InvalidArgument(
-            f'Invalid position "{text[:80]}": use OUTCOME:ID, as printed at the end of the list'
-        )
-    return Position(FileOutcome(outcome), claim_id)
-
-
 def list_by_outcome(
     store: Store,
     *,
     account_id: str | None = None,
     outcome: FileOutcome | None = None,
     reason: str | None = None,
-    after: Position | None = None,
+    after: str | None = None,
     limit: int = 100,
-) -> FilePage:
-    """Return failed files, then held ones, duplicates, done ones; the newest of each first.
+) -> tuple[Sequence[FileRow], str | None]:
+    """Return failed files, then held ones, duplicates, done ones; the newest of each first. Also return
+    the position after which the next page begins, such as `failed:000660cd7eecf8906663e3fc`; None on the
+    last page.
 
     Select one account or all, and one outcome or all; the page has 1 to 1,000 files, or a few more, as
-    in `list_files`. A file whose outcome changes between two pages may be on both or on neither.
+    in `list_files`. A file whose outcome changes between two pages may be on both or on neither. Raises
+    InvalidArgument if `after` is not a position.
     """
+    first, before = (ORDER[0], MAX_ID) if after is None else _parse_position(after)
     size = max(1, min(limit, MAX_FILES))
     files: list[FileRow] = []
-    for listed in _outcomes(outcome, reason, after):
+    for listed in _outcomes(outcome, reason, first):
         files += _find_newest(
             store,
             account_id=account_id,
             outcome=listed,
             reason=reason,
-            before=MAX_ID if after is None or after.outcome is not listed else after.claim_id,
+            before=before if listed is first else MAX_ID,
             limit=size + 1 - len(files),
         )
         if len(files) > size:
-            last = files[size - 1].position
-            page = files[:size] + [file for file in files[size:] if file.position == last]
-            return FilePage(page, last)
-    return FilePage(files, None)
+            positions = [f"{file.outcome}:{file.claim_id}" for file in files]
+            following = positions[size - 1]
+            return files[: size + positions[size:].count(following)], following
+    return files, None
+
+
+def _parse_position(text: str) -> tuple[FileOutcome, str]:
+    outcome, _, claim_id = text.partition(":")
+    if outcome not in set(FileOutcome) or not RESUME_ID.fullmatch(claim_id):
+        raise InvalidArgument(
+            f'Invalid position "{text[:80]}": use OUTCOME:ID, as printed at the end of the list'
+        )
+    return FileOutcome(outcome), claim_id
 
 
 def _outcomes(
-    outcome: FileOutcome | None, reason: str | None, after: Position | None = None
+    outcome: FileOutcome | None, reason: str | None, first: FileOutcome = ORDER[0]
 ) -> Sequence[FileOutcome]:
-    """Return the outcomes to list, from that of `after` on; done files have no reason."""
-    rest = ORDER if after is None else ORDER[ORDER.index(after.outcome) :]
+    """Return the outcomes to list, from the first one on; done files have no reason."""
     return [
         each
-        for each in rest
+        for each in ORDER[ORDER.index(first) :]
         if outcome in (None, each) and (reason is None or each is not FileOutcome.DONE)
     ]
 

@@ -13,7 +13,7 @@ from resumes.analyzer import parse_imported
 from resumes.errors import InvalidResume, Issue, ResumesError
 from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.store import accounts, import_history, import_ledger, import_requests
-from resumes.store.import_history import MAX_FILES, ORDER, FileRow, Position
+from resumes.store.import_history import MAX_FILES, ORDER, FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item
 from resumes.store.import_requests import RequestKind
 from resumes.store.schema import ImportRequest
@@ -91,14 +91,14 @@ def read_page(
             )
             is_last = len(files) < limit
         else:
-            page = import_history.list_by_outcome(
+            files, after = import_history.list_by_outcome(
                 store,
                 account_id=account_id,
                 outcome=outcome,
-                after=Position(ORDER[int(following[0])], before) if following and before else None,
+                after=f"{ORDER[int(following[0])]}:{before}" if following and before else None,
                 limit=limit,
             )
-            files, is_last = page.files, page.next is None
+            is_last = after is None
         rows = _with_requests(store, files)
         found += [row for row in rows if not terms or holds(_words(row.file), terms)]
         following = (
