@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Table
+from sqlalchemy import BigInteger, Boolean, Column, Integer, Table
 
 from resumes.analyzer import is_filename
 from resumes.analyzer.kinds import MAX_TEXT_CHARS
@@ -90,12 +90,6 @@ def _is_instant(value: str) -> bool:
         return False
 
 
-def _last_id(value: Any) -> str | None:
-    highest = system_clock() + MAX_CLOCK_ERROR_US
-    is_so = isinstance(value, int) and 0 <= value <= highest
-    return None if is_so else "is negative, or more than 100 years ahead of the clock"
-
-
 _NAME: Final = _is("the name of an account or a plan", NAME.fullmatch)
 _ACCOUNT_NAME: Final = _is(
     "the name of an account", re.compile(f"(?:{NAME.pattern})(?:{re.escape(ARRIVING)})?").fullmatch
@@ -105,8 +99,6 @@ _ID: Final = _is("an ID of 24 hexadecimal digits", RESUME_ID.fullmatch)
 _KEY: Final = _is("the ID of an API key", KEY_ID.fullmatch)
 _LEDGER: Final = _text(MAX_LEDGER_CHARS)
 _SHA256: Final = _bytes(32, 32)
-_INTEGER: Final = _number(2**31 - 1)
-_BIG: Final = _number(2**63 - 1)
 _INSTANT: Final = _is("a time such as 2026-01-31T09:00:00.000Z", _is_instant)
 
 CHECKS: Final[dict[str, Check]] = {
@@ -116,14 +108,15 @@ CHECKS: Final[dict[str, Check]] = {
     "outcome": _one_of(FileOutcome),
     "root": _LEDGER,
     "plans.name": _NAME,
-    "plans.max_resumes": _INTEGER,
-    "plans.api_listing": _number(1),
     "accounts.id": _ACCOUNT,
     "accounts.name": _ACCOUNT_NAME,
     "accounts.plan": _NAME,
     "deleted_accounts.id": _ACCOUNT,
-    "account_usage.resume_count": _INTEGER,
-    "account_usage.last_id_us": _last_id,
+    "account_usage.last_id_us": _is(
+        "a number up to 100 years ahead of the clock",
+        lambda value: 0 <= value <= system_clock() + MAX_CLOCK_ERROR_US,
+        int,
+    ),
     "api_keys.id": _KEY,
     "api_keys.name": _text(MAX_NAME_CHARS),
     "api_keys.masked": _is("the beginning of an API key", MASKED.fullmatch),
@@ -143,28 +136,33 @@ CHECKS: Final[dict[str, Check]] = {
     "imported_files.reason": _is("a reason", WORD.fullmatch),
     "imported_files.message": _LEDGER,
     "imported_files.path": _LEDGER,
-    "imported_files.byte_offset": _BIG,
-    "imported_files.size_bytes": _BIG,
     "imported_files.source": _bytes(0, SOURCE_BYTES),
     "imported_files.items": _items,
-    "imported_items.item": _INTEGER,
     "imported_digests.digest": _SHA256,
     "import_requests.action": _is("a request", WORD.fullmatch),
 }
 """The checks by column; by table and column where tables differ. Instants end with `_at`."""
 
+NUMBERS: Final[dict[type, Check]] = {
+    Boolean: _number(1),
+    Integer: _number(2**31 - 1),
+    BigInteger: _number(2**63 - 1),
+}
+"""The checks of other columns, by type."""
 
-def _check_of(table: str, column: str) -> Check:
-    if column.endswith("_at"):
+
+def _check_of(column: Column[Any]) -> Check:
+    if column.name.endswith("_at"):
         return _INSTANT
-    return CHECKS.get(f"{table}.{column}") or CHECKS[column]
+    check = CHECKS.get(f"{column.table}.{column.name}") or CHECKS.get(column.name)
+    return check or NUMBERS[type(column.type)]
 
 
 def iter_checked(table: Table, rows: Iterable[Sequence[Any]], label: str) -> Iterator[Any]:
     """Yield the rows of the store at `label`, in the order of the table's columns. Raises
     StoreIncompatible for the first row that exceeds these bounds."""
     names = [column.name for column in table.columns]
-    checks = [_check_of(table.name, name) for name in names]
+    checks = [_check_of(column) for column in table.columns]
     keys = [names.index(key.name) for key in table.primary_key]
     for row in rows:
         for value, check, name in zip(row, checks, names, strict=True):
