@@ -10,7 +10,7 @@ a lock by then, for which the copy waits.
 import asyncio
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -30,7 +30,6 @@ from resumes.store.schema import (
     account_usage,
     metadata,
     plans,
-    store_facts,
 )
 from resumes.store.statements import Prepared, pk_equals
 from resumes.store.write_queue import THREAD_ENDED, LoopWriter, Write, WriteQueue, apply_changes
@@ -80,7 +79,7 @@ class PerLoop(Generic[R]):
             self._discard(found)
 
 
-class Store(ABC):
+class Store(AbstractContextManager["Store", None]):
     """An open store. Threads and event loops may share it; each process opens its own."""
 
     path: Path | None = None
@@ -227,14 +226,9 @@ class Store(ABC):
         """Change an unused fact, through the queue and to the disk, to test writing. Raises what `write`
         raises."""
 
-        def change(session: Session) -> None:
-            # A new value each time, since SQLite does not write an unchanged one.
-            value = f"{self.clock()} {time.monotonic_ns()}"
-            session.exec(
-                update(store_facts).where(pk_equals(store_facts, "probe")).values(value=value)
-            )
-
-        await self.write_async(change, deadline_s=deadline_s)
+        # A new value each time, since SQLite does not write an unchanged one.
+        value = f"{self.clock()} {time.monotonic_ns()}"
+        await self.write_async(partial(set_facts, probe=value), deadline_s=deadline_s)
 
     def close(self) -> None:
         """Finish the waiting writes, then close connections and locks. Safe to call twice."""
@@ -246,9 +240,6 @@ class Store(ABC):
     @abstractmethod
     def _disconnect(self) -> None:
         """Close all connections, after the last write."""
-
-    def __enter__(self) -> "Store":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -285,24 +276,19 @@ def as_write(
     ignores_closed: bool = False,
 ) -> Write:
     """Return the write of `Store.write`, to be begun within `deadline_s` seconds."""
+
+    def run(connection: Connection) -> Any:
+        with session_on(connection) as session:
+            if account_id is not None:
+                lock_account(session, account_id)
+            result = change(session)
+            session.flush()
+        return result
+
+    deadline = time.monotonic() + deadline_s
     return Write(
-        apply_changes,
-        partial(_change_in_session, account_id, change),
-        deadline=time.monotonic() + deadline_s,
-        account_id=account_id,
-        ignores_closed=ignores_closed,
+        apply_changes, run, deadline=deadline, account_id=account_id, ignores_closed=ignores_closed
     )
-
-
-def _change_in_session(
-    account_id: str | None, change: Callable[[Session], R], connection: Connection
-) -> R:
-    with session_on(connection) as session:
-        if account_id is not None:
-            lock_account(session, account_id)
-        result = change(session)
-        session.flush()
-    return result
 
 
 # Closed for writes

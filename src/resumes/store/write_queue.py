@@ -34,10 +34,6 @@ logger = logging.getLogger("resumes.store")
 Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Applies requests of one kind inside the transaction; one result each, in order."""
 
-
-Change = Callable[[Connection], Any]
-"""The request of a rare write: writes, and returns the result. Must be repeatable."""
-
 Proof = Callable[[Connection, Any, Any], bool | None]
 """Returns whether a transaction was committed, by looking for the effects of one of its requests, given
 with its result; None if that request proves nothing. Called in another transaction, after the first
@@ -366,7 +362,9 @@ def apply_all(connection: Connection, batch: Sequence[Write]) -> list[Any]:
     return outcomes
 
 
-def apply_changes(connection: Connection, changes: Sequence[Change]) -> list[Any]:
+def apply_changes(
+    connection: Connection, changes: Sequence[Callable[[Connection], Any]]
+) -> list[Any]:
     """Return the result of each change, or the ResumesError with which it was refused.
 
     Each change has its own savepoint: one that raises a ResumesError has written nothing.

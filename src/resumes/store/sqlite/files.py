@@ -197,12 +197,12 @@ def _row_counts(connection: Connection) -> dict[str, int]:
         text(
             "SELECT name FROM pragma_table_list"
             " WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
+            " AND name != 'alembic_version'"
         )
     ).scalars()
     return {
         name: connection.execute(text(f'SELECT count(*) FROM "{name}"')).scalar_one()
         for name in list(tables)
-        if name != "alembic_version"
     }
 
 

@@ -310,9 +310,7 @@ class SqliteWriter(WriteQueue):
                 delays_s=BUSY_DELAYS_S,
             )
         except DRIVER_ERRORS as error:
-            raise StoreUnavailable(
-                f"The store could not be written to ({message_of(error)}), so nothing was done; try again"
-            ) from error
+            raise self._explain(error) from error
 
     def _check_disk(self) -> None:
         """Raise StoreUnavailable if the disk has become read-only.
