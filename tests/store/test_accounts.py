@@ -18,7 +18,7 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.plans import NO_ACCOUNTS, AffectedAccounts, PlanChange, PlanImpact, PlanInfo
+from resumes.store.plans import AffectedAccounts, PlanChange, PlanImpact, PlanInfo
 from resumes.store.schema import metadata
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -34,6 +34,7 @@ from tests.support.store.builders import (
 )
 
 pytestmark = pytest.mark.engines
+NO_ACCOUNTS = AffectedAccounts(0, [])
 
 
 def test_a_new_account_is_free_and_empty_listed_by_name_and_a_name_is_taken_once(

@@ -193,8 +193,11 @@ def create_key(
     now_us = store.clock()
     if lifetime is not None and lifetime <= timedelta(0):
         raise InvalidArgument("Invalid expiry: it must be in the future")
+    if len(name) > MAX_NAME_CHARS or not is_harmless(name):
+        raise InvalidArgument(
+            f"Invalid key name {name[:80]!r}: use at most {MAX_NAME_CHARS} printable characters"
+        )
     expires_at = None if lifetime is None else later(now_us, lifetime)
-    _check_key_name(name)
     new = NewKey(identifiers.key_id(), new_secret())
     made_at = timestamp(now_us)
     store.write(lambda session: _add_key(session, account, new, name, made_at, expires_at))
@@ -235,13 +238,6 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
 
     store.write(change)
     return new
-
-
-def _check_key_name(name: str) -> None:
-    if len(name) > MAX_NAME_CHARS or not is_harmless(name):
-        raise InvalidArgument(
-            f"Invalid key name {name[:80]!r}: use at most {MAX_NAME_CHARS} printable characters"
-        )
 
 
 def _add_key(

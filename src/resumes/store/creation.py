@@ -20,6 +20,7 @@ from sqlalchemy import (
     BigInteger,
     BindParameter,
     Connection,
+    LargeBinary,
     bindparam,
     func,
     insert,
@@ -207,7 +208,7 @@ ADD_DOCUMENT = Prepared(
         account_id=bindparam("account_id"),
         id=bindparam("id"),
         crc32=bindparam("crc32"),
-        document=text_of("document"),
+        document=text_of(bindparam("document", type_=LargeBinary)),
     )
 )
 

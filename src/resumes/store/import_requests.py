@@ -47,9 +47,7 @@ FITS = {RequestKind.RETRY: FileOutcome.FAILED, RequestKind.RELEASE: FileOutcome.
 
 _IS_FAILED_OR_HELD = imported_files.c.outcome.in_([fit.value for fit in FITS.values()])
 
-PAST = {RequestKind.RETRY: "retried", RequestKind.RELEASE: "released"}
 STATES = {
-    FileOutcome.HELD: "is held",
     FileOutcome.FAILED: "failed",
     FileOutcome.DUPLICATE: "is a duplicate",
     FileOutcome.DONE: "is already imported",
@@ -139,11 +137,12 @@ def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
         return RequestKind.RELEASE
     if file.outcome is FITS[action]:
         return action
-    way = (
-        f"Retry it with `resumes imports retry {file.claim_id}`"
-        if file.outcome is FileOutcome.FAILED
-        else f"Only {'held' if action is RequestKind.RELEASE else 'failed or held'} files can be {PAST[action]}"
-    )
+    if file.outcome is FileOutcome.FAILED:
+        way = f"Retry it with `resumes imports retry {file.claim_id}`"
+    elif action is RequestKind.RELEASE:
+        way = "Only held files can be released"
+    else:
+        way = "Only failed or held files can be retried"
     raise Conflict(f"Cannot {action} {file.claim_id}: it {STATES[file.outcome]}. {way}")
 
 

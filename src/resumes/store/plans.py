@@ -163,18 +163,13 @@ class PlanImpact:
     """Accounts whose keys could no longer list and read over the API."""
 
 
-NO_ACCOUNTS = AffectedAccounts(0, [])
-
-
 def preview_change(store: Store, change: PlanChange) -> PlanImpact:
     """Return the accounts that the change would affect now. Changes nothing."""
     plan = find_plan(store, change.name)
-    if plan is None:
-        return PlanImpact(NO_ACCOUNTS, NO_ACCOUNTS)
-    over, unlisted = NO_ACCOUNTS, NO_ACCOUNTS
-    if change.max_resumes is not None:
+    over = unlisted = AffectedAccounts(0, [])
+    if plan is not None and change.max_resumes is not None:
         over = _affected(store, plan.name, account_usage.c.resume_count > change.max_resumes)
-    if plan.api_listing and change.api_listing is False:
+    if plan is not None and plan.api_listing and change.api_listing is False:
         unlisted = _affected(store, plan.name)
     return PlanImpact(over, unlisted)
 

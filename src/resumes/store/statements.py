@@ -16,7 +16,6 @@ from sqlalchemy import (
     Dialect,
     Executable,
     Integer,
-    LargeBinary,
     Select,
     Table,
     and_,
@@ -196,7 +195,8 @@ def by_engine(**templates: str) -> type[FunctionElement[str]]:
     return Function
 
 
-_text = by_engine(sqlite="CAST({} AS TEXT)", postgresql="convert_from({}, 'UTF8')")
+text_of = by_engine(sqlite="CAST({} AS TEXT)", postgresql="convert_from({}, 'UTF8')")
+"""UTF-8 bytes as text, so that the caller need not decode them."""
 
 rows_as_json = by_engine(
     sqlite="json_group_array(json_array({}))",
@@ -208,11 +208,6 @@ document_email = by_engine(
     sqlite="json_extract({}, '$.header.email')", postgresql="({}::json #>> '{{header,email}}')"
 )
 """The email address of a document; NULL if it has none."""
-
-
-def text_of(name: str) -> ColumnElement[str]:
-    """Return a parameter of UTF-8 bytes as text, so that the caller need not decode them."""
-    return _text(bindparam(name, type_=LargeBinary))
 
 
 def driver(connection: Connection) -> Any:

@@ -33,7 +33,6 @@ from resumes.store.schema import (
     documents,
     imported_files,
     importers,
-    key_directory,
     metadata,
     plans,
     search_entries,
@@ -71,9 +70,6 @@ Selection = Mapping[Table, Select[Any]]
 """A query by table, with all columns in order, for the rows of all accounts or of one."""
 
 WHOLE: Final[Selection] = {table: select(table) for table in TABLES}
-
-OCCUPYING: Final = (accounts, key_directory, importers)
-"""A store with rows in these tables is in use."""
 
 WIDE: Final = (documents, imported_files)
 """Tables whose rows may hold megabytes."""
@@ -228,7 +224,7 @@ class Occupied(Conflict):
 
 def refuse_content(target: Connection) -> None:
     """Raise Occupied, naming the content, unless the store is empty except for plans."""
-    for table in OCCUPYING:
+    for table in (accounts, importers):
         found = target.execute(select(*table.columns).limit(1)).first()
         if found is not None:
             what = f'account "{found.name}"' if table is accounts else f"rows in {table.name}"
