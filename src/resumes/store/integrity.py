@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -165,25 +166,18 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
 def _count_damaged_texts(connection: Connection) -> dict[str, int]:
     """Return, by table, how many rows have text that is not UTF-8, or bytes instead of text, which
     SQLite's check does not find."""
-    driver(connection).create_function("is_utf8", 1, _is_utf8, deterministic=True)
+    is_utf8 = partial(_is_readable, bytes.decode)
+    driver(connection).create_function("is_utf8", 1, is_utf8, deterministic=True)
     counts: dict[str, int] = {}
     for table in schema.metadata.sorted_tables:
         texts = [column for column in table.columns if isinstance(column.type, BinaryText)]
         is_whole = and_(
             *(func.typeof(column).in_(["text", "null"]) for column in texts),
-            *(func.is_utf8(cast(column, LargeBinary)) for column in texts),
+            *(func.is_utf8(cast(func.coalesce(column, ""), LargeBinary)) for column in texts),
         )
         statement = select(func.count()).select_from(table).where(not_(is_whole))
         counts[table.name] = connection.execute(statement).scalar_one()
     return counts
-
-
-def _is_utf8(content: bytes | None) -> bool:
-    try:
-        (content or b"").decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 # Questions about all accounts

@@ -296,8 +296,6 @@ def as_write(
 WRITERS_TIMEOUT_S: Final = 30.0
 """How long a copy waits for transactions that began to write before the store was closed."""
 
-RETRY_DELAYS_S: Final = (0.1,)
-
 MOVING_TO: Final = "(SELECT value FROM store_facts WHERE name = 'moving_to' AND value != '')"
 """The target that the store is being or was moved to, in SQL; NULL if it takes writes."""
 
@@ -352,7 +350,7 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
     retry(
         lambda: store.write(wait_for_writers, ignores_closed=True),
         timeout_s=WRITERS_TIMEOUT_S,
-        delays_s=RETRY_DELAYS_S,
+        delays_s=(0.1,),
         is_retryable=lambda error: isinstance(error, StoreUnavailable),
     )
 

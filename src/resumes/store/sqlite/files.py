@@ -286,23 +286,21 @@ def exclude_others(path: Path, purpose: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def transaction_in(
-    path: Path, *, shown: Path | None = None, is_draft: bool = False
-) -> Iterator[Connection]:
+def transaction_in(path: Path, *, draft_of: Path | None = None) -> Iterator[Connection]:
     """Yield a connection to a store that no other process uses, in one transaction that is committed
     after the block.
 
-    A draft keeps no log, since it is useless after an error or a kill. `shown` is its path in errors.
-    Raises StoreUnavailable and StoreIncompatible.
+    A draft keeps no log, since it is useless after an error or a kill; errors name the file that it is
+    to become. Raises StoreUnavailable and StoreIncompatible.
     """
     try:
         with sqlite_engine(path, transactions=True).connect() as connection:
-            if is_draft:
+            if draft_of is not None:
                 driver(connection).execute("PRAGMA journal_mode=OFF").fetchall()
             with connection.begin():
                 yield connection
     except DRIVER_ERRORS as error:
-        raise explain(error, shown or path) from error
+        raise explain(error, draft_of or path) from error
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:

@@ -102,7 +102,7 @@ def export_account(
     with scratch_in(path.parent, refused=InvalidArgument) as folder:
         new = folder / "account.db"
         open_store(f"sqlite:///{new}").close()
-        with store.snapshot() as source, transaction_in(new, shown=path, is_draft=True) as target:
+        with store.snapshot() as source, transaction_in(new, draft_of=path) as target:
             this = select(accounts.c.id, accounts.c.plan).where(accounts.c.name == name, IS_OPEN)
             account = source.execute(this).first()
             if account is None:

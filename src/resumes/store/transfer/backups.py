@@ -112,7 +112,7 @@ def back_up(
 def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
     if store.path is None:
         open_store(f"sqlite:///{new}").close()
-        with store.snapshot() as source, transaction_in(new, shown=path, is_draft=True) as target:
+        with store.snapshot() as source, transaction_in(new, draft_of=path) as target:
             load(lambda: nullcontext(source), target, f"sqlite:///{path}", on_progress)
         return
     size = store.measure()

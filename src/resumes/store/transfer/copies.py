@@ -402,7 +402,7 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
             with transaction_in(path) as connection:
                 refuse_content(connection)
         open_store(f"sqlite:///{new}").close()
-        with transaction_in(new, shown=path, is_draft=True) as connection:
+        with transaction_in(new, draft_of=path) as connection:
             yield connection
         examine(new, path)
         confirm()
