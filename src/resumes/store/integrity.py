@@ -117,7 +117,7 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
     On SQLite the whole file is read first; if it is damaged, no further questions are asked.
     """
     found = set()
-    for flaw in () if store.is_remote else _iter_sqlite(store):
+    for flaw in () if store.path is None else _iter_sqlite(store):
         found.add(flaw.defect)
         yield flaw
     if Defect.DAMAGED in found:

@@ -83,10 +83,8 @@ class Store(AbstractContextManager["Store", None]):
     """An open store. Threads and event loops may share it; each process opens its own."""
 
     path: Path | None = None
-    """The store's file; None on a server."""
-
-    is_remote = False
-    """True if a read may wait for a network, so that an event loop must use `fetch_async` or a thread."""
+    """The store's file. None on a server, where a read may wait for a network, so that an event loop must
+    use `fetch_async` or a thread."""
 
     engine_info: Mapping[str, str]
     """The labels of the engine's metric, with their values."""

@@ -81,7 +81,6 @@ BEGIN_LOADING: Final = (
 class PostgresStore(Store):
     """A store in a database of a server, or of a group of servers of which one is writable."""
 
-    is_remote = True
     engine_info = {"engine": "postgresql"}  # noqa: RUF012  (its version is not ours to report)
 
     def __init__(

@@ -116,9 +116,8 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
         holders = life.holders()
         life.release()
         if time.monotonic() > ends_at:
-            pids = ", ".join(map(str, holders)) or "unknown"
             raise StoreUnavailable(
-                f"The store {path} must be upgraded, but is in use (process {pids}). Stop everything that uses it first"
+                f"The store {path} must be upgraded, but is in use (process {name_processes(holders)}). Stop everything that uses it first"
             )
         time.sleep(RETRY_DELAY_S)
     if state == "empty":
