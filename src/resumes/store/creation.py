@@ -46,14 +46,7 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import (
-    Prepared,
-    blob,
-    insert_into,
-    params_equal,
-    pk_equals,
-    text_of,
-)
+from resumes.store.statements import Prepared, blob, insert_into, params_equal, pk_equals, text_of
 from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.store.write_queue import LostRace, Write
 

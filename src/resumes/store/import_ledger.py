@@ -14,15 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import (
-    Connection,
-    Integer,
-    bindparam,
-    delete,
-    exists,
-    literal_column,
-    union_all,
-)
+from sqlalchemy import Connection, Integer, bindparam, delete, exists, literal_column, union_all
 from sqlmodel import Session, select
 
 from resumes.clock import timestamp

@@ -24,13 +24,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from resumes.clock import Clock
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.locks import retry
-from resumes.store.schema import (
-    AccountUsage,
-    StoreFact,
-    account_usage,
-    metadata,
-    plans,
-)
+from resumes.store.schema import AccountUsage, StoreFact, account_usage, metadata, plans
 from resumes.store.statements import Prepared, pk_equals
 from resumes.store.write_queue import THREAD_ENDED, LoopWriter, Write, WriteQueue, apply_changes
 
