@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import fcntl
 import functools
 import json
 import select
 import signal
 import socket
+import termios
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -414,7 +416,14 @@ def test_an_answer_that_is_cut_off_is_followed_by_nothing(
             # More than the system keeps for a client that does not read.
             connection.sendall(sent * 20)
             client = place.client()
-            wait_until(lambda: "in_flight 2.0" in client.request("GET", "/metrics").text)
+            unread: list[bytes] = []
+
+            def is_stuck() -> bool:
+                has_begun = "in_flight 2.0" in client.request("GET", "/metrics").text
+                unread.append(fcntl.ioctl(connection, termios.FIONREAD, bytes(4)))
+                return has_begun and len(unread) > 9 and len({*unread[-10:]}) == 1
+
+            wait_until(is_stuck)
             client.close()
             place.signals += [signal.SIGINT, signal.SIGINT]
         received = read_until_cut_off(connection)
