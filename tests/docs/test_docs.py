@@ -200,7 +200,7 @@ def test_every_page_that_a_source_cites_is_there_with_its_chapter(repository: Pa
 
 
 def test_resumes_are_created_in_one_place(repository: Path) -> None:
-    creates = re.compile(r"insert\(resumes\b|INTO resumes\b")
+    creates = re.compile(r"insert(_into)?\(resumes\b|INTO resumes\b")
     found = [path.name for path, text in sources(repository) if "/src/" in str(path)
              and "/migrations/" not in str(path) and creates.search(text)]  # fmt: skip
     assert found == ["creation.py"]
