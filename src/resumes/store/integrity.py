@@ -122,7 +122,7 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
         yield flaw
     if Defect.DAMAGED in found:
         return
-    for ask in (*(question.ask for question in QUESTIONS), _iter_wrong_last_ids):
+    for ask in (*(question.ask for question in _list_questions()), _iter_wrong_last_ids):
         try:
             yield from ask(store)
         except StoreIncompatible:  # an answer has text that is not UTF-8
@@ -262,62 +262,66 @@ def _outcomes(table: Table, known: Sequence[FileOutcome]) -> Question:
     return _unwanted(Defect.BAD_OUTCOME, table.c.claim_id, what, is_unknown)
 
 
-_IS_ACTIVE: Final = api_keys.c.revoked_at.is_(None)
-_KEY: Final = tuple_(api_keys.c.account_id, api_keys.c.id)
-_HASHED: Final = tuple_(key_directory.c.account_id, key_directory.c.key_id)
-
-QUESTIONS: Final = (
-    *map(_orphans, schema.ACCOUNT_TABLES),
-    Question(
-        Defect.NO_COUNTER,
-        _count(accounts.c.id, accounts.c.id.not_in(select(account_usage.c.account_id))),
-        "The account has no counter: nothing can be stored in it",
-        BACKUP,
-    ),
-    Question(
-        Defect.COUNTER,
-        WRONG_COUNTERS,
-        "The counter says {resume_count:,}, but the number of resumes is {rows:,}; the quota depends on it",
-        STOPPED
-        + "UPDATE account_usage SET resume_count = {rows} WHERE account_id = '{account_id}'",
-    ),
-    _unwanted(
-        Defect.STRAY_KEY_HASH,
-        key_directory.c.key_id,
-        "The key directory has keys that are revoked or do not exist; they do not work",
-        _HASHED.not_in(select(*_KEY).where(_IS_ACTIVE)),
-    ),
-    Question(
-        Defect.NO_KEY_HASH,
-        _count(api_keys.c.id, _IS_ACTIVE, IS_OPEN, _KEY.not_in(select(*_HASHED))),
-        "Some keys are listed as active, but are not in the key directory; they do not work",
-        "Create new ones: `resumes keys create {account}`",
-    ),
-    Question(
-        Defect.NO_DOCUMENT,
-        _count(
-            resumes.c.id,
-            looked_up(documents.c.id, documents, resumes.c.account_id, resumes.c.id).is_(None),
+def _list_questions() -> list[Question]:
+    """Return all questions. Not a constant, since forming the remedies takes milliseconds."""
+    is_active = api_keys.c.revoked_at.is_(None)
+    key = tuple_(api_keys.c.account_id, api_keys.c.id)
+    hashed = tuple_(key_directory.c.account_id, key_directory.c.key_id)
+    return [
+        *map(_orphans, schema.ACCOUNT_TABLES),
+        Question(
+            Defect.NO_COUNTER,
+            _count(accounts.c.id, accounts.c.id.not_in(select(account_usage.c.account_id))),
+            "The account has no counter: nothing can be stored in it",
+            BACKUP,
         ),
-        "Some resumes are listed, but have no document",
-        BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
-    ),
-    _strays(
-        Defect.STRAY_DOCUMENT, documents.c.id, "Some documents are stored, but belong to no resume"
-    ),
-    _outcomes(imported_files, list(FileOutcome)),
-    _outcomes(imported_items, [FileOutcome.DONE, FileOutcome.DUPLICATE]),
-    _strays(
-        Defect.STRAY_DIGEST,
-        imported_digests.c.resume_id,
-        "Content is recorded as stored, but its resume was deleted: files with that content become duplicates",
-    ),
-    _strays(
-        Defect.STRAY_SEARCH_ENTRY,
-        search_entries.c.id,
-        "The search index has deleted resumes; they are not shown",
-    ),
-)
+        Question(
+            Defect.COUNTER,
+            WRONG_COUNTERS,
+            "The counter says {resume_count:,}, but the number of resumes is {rows:,}; the quota depends on it",
+            STOPPED
+            + "UPDATE account_usage SET resume_count = {rows} WHERE account_id = '{account_id}'",
+        ),
+        _unwanted(
+            Defect.STRAY_KEY_HASH,
+            key_directory.c.key_id,
+            "The key directory has keys that are revoked or do not exist; they do not work",
+            hashed.not_in(select(*key).where(is_active)),
+        ),
+        Question(
+            Defect.NO_KEY_HASH,
+            _count(api_keys.c.id, is_active, IS_OPEN, key.not_in(select(*hashed))),
+            "Some keys are listed as active, but are not in the key directory; they do not work",
+            "Create new ones: `resumes keys create {account}`",
+        ),
+        Question(
+            Defect.NO_DOCUMENT,
+            _count(
+                resumes.c.id,
+                looked_up(documents.c.id, documents, resumes.c.account_id, resumes.c.id).is_(None),
+            ),
+            "Some resumes are listed, but have no document",
+            BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
+        ),
+        _strays(
+            Defect.STRAY_DOCUMENT,
+            documents.c.id,
+            "Some documents are stored, but belong to no resume",
+        ),
+        _outcomes(imported_files, list(FileOutcome)),
+        _outcomes(imported_items, [FileOutcome.DONE, FileOutcome.DUPLICATE]),
+        _strays(
+            Defect.STRAY_DIGEST,
+            imported_digests.c.resume_id,
+            "Content is recorded as stored, but its resume was deleted: files with that content become duplicates",
+        ),
+        _strays(
+            Defect.STRAY_SEARCH_ENTRY,
+            search_entries.c.id,
+            "The search index has deleted resumes; they are not shown",
+        ),
+    ]
+
 
 _LAST_IDS: Final = (
     select(
