@@ -319,12 +319,12 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
     if source.label == label:
         raise InvalidArgument(f"{label} cannot be copied to itself: choose another target")
     copy_id = secrets.token_hex(8)
-    may_be_there = False
+    may_be_there: Callable[[], bool] | None = None  # not before it is confirmed
 
-    def confirm() -> None:
+    def confirm(is_there: Callable[[], bool] = lambda: True) -> None:
         nonlocal may_be_there
         check_closed(source, copy_id)
-        may_be_there = True
+        may_be_there = is_there
 
     try:
         with (
@@ -339,8 +339,8 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
         if found is None:
             raise
         return found
-    except BaseException as error:
-        if not may_be_there or isinstance(error, Conflict):
+    except BaseException:
+        if may_be_there is None or not may_be_there():
             with contextlib.suppress(ResumesError):
                 reopen_store(source, copy_id)
         raise
@@ -381,9 +381,12 @@ def empty_database(
 
 
 @contextlib.contextmanager
-def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Iterator[Connection]:
-    """Yield a connection to an empty store that replaces the file after the block, unless `confirm`,
-    which is called last, raises. Raises Occupied, and Conflict for another file that has the name by then.
+def _empty_file(
+    path: Path, source: Store, confirm: Callable[[Callable[[], bool]], None]
+) -> Iterator[Connection]:
+    """Yield a connection to an empty store that replaces the file after the block, unless `confirm`
+    raises, which is called last, with a function that returns whether the store is at the path.
+    Raises Occupied, and Conflict for another file that has the name by then.
     """
     check_place(path)
     if source.path is not None:  # the size on PostgreSQL says little about that of a file
@@ -405,7 +408,8 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
         with transaction_in(new, draft_of=path) as connection:
             yield connection
         examine(new, path)
-        confirm()
+        made = _find_file(new)
+        confirm(lambda: _find_file(path) == made)
         if replaced is not None and _find_file(path) == replaced:
             exchange(new, path, folder / "replaced.db")
         else:  # another process created a file with the name; it stays
