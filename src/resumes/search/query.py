@@ -1,0 +1,337 @@
+"""Queries: what people type, as terms that an index looks up, and that a text proves.
+
+A query is words, all of which must be found, `"a phrase"`, `-word`, prefixes such as `skill:` before a
+word or a phrase, and `word*` for beginnings. Anything else is searched as words: nothing is an error.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from resumes.search.words import (
+    BY_BEGINNINGS,
+    CHUNK,
+    EMAIL,
+    FIELD_END,
+    FOLDING,
+    GROUPS,
+    JOINERS,
+    LABEL,
+    LETTER,
+    MAX_BEGINNING_CHARS,
+    MAX_WORD_CHARS,
+    NAME,
+    NO_BLANKS,
+    PLACE,
+    SCHOOL,
+    SIGN,
+    SKILL,
+    TITLE,
+    WORK,
+    fold_texts,
+    group_texts,
+    loses_sign,
+    parts_of,
+    without_joiners,
+)
+
+MAX_CHARS: Final = 500
+"""The maximum length of a query; the rest does not count."""
+
+MAX_TERMS: Final = 20
+"""The maximum number of terms of a query; further ones do not count."""
+
+MIN_BEGINNING_CHARS: Final = 4
+"""The shortest beginning that is looked up in all groups."""
+
+MAX_LOOKUPS: Final = 8
+"""How many tokens of a phrase are looked up; the text proves the rest."""
+
+PREFIXES: Final = {
+    "name": NAME,
+    "title": TITLE,
+    "email": EMAIL,
+    "place": PLACE,
+    "skill": SKILL,
+    "work": WORK,
+    "school": SCHOOL,
+    "label": LABEL,
+}
+"""Letters of groups by prefix."""
+
+
+class Kind(StrEnum):
+    """What the last word of a term finds."""
+
+    WORD = "word"
+    """The word; in name, title and email address also longer words that begin with it."""
+
+    BEGINNING = "beginning"
+    """All words that begin with it."""
+
+    PHRASE = "phrase"
+    """The word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word or several that follow each other, to be found, or not to be found, in one text.
+
+    A resume may have the term if its tokens include all those of one of the `rows`, or one that begins
+    with one of the `beginnings`. Otherwise it does not have it. If `needs_proof`, a resume that may have
+    it may still not have it, which `Query.matches` decides. So an engine looks up
+
+    - a term: `rows[0]` all present OR `rows[1]` all present OR … OR a token that begins with
+      `beginnings[0]` OR …;
+    - a negative term: NOT that; but nothing if it needs proof, since a resume that may have it may
+      nevertheless be wanted.
+    """
+
+    groups: str
+    """The letters of the groups that are searched."""
+
+    readings: tuple[tuple[str, ...], ...]
+    """The words, folded: compounds divided, and in one word. A Chinese or Japanese run is one."""
+
+    kind: Kind
+    is_negative: bool
+    rows: tuple[tuple[str, ...], ...]
+    """Tokens, with the letters of their groups; each row has at most 8, all of one group."""
+
+    beginnings: tuple[str, ...]
+    """Beginnings of tokens, with the letters of their groups; all but those of `BY_BEGINNINGS`, of
+    which the beginnings are tokens."""
+
+    needs_proof: bool
+
+    def is_in(self, group: str, text: str) -> bool:
+        """Return whether the folded texts of a group have the term, negative or not."""
+        patterns = [_pattern(words, self.finds_longer(group)) for words in self.readings]
+        if any(pattern.search(text) for pattern in patterns):
+            return True
+        joined = without_joiners(text)
+        return joined != text and any(pattern.search(joined) for pattern in patterns)
+
+    def finds_longer(self, group: str | None) -> bool:
+        """Return whether longer words in the group are found by the last word."""
+        return self.kind is Kind.BEGINNING or (
+            self.kind is Kind.WORD and group is not None and group in BY_BEGINNINGS
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Terms, all of which must be found, except for the negative ones, none of which may be.
+
+    The resumes that an index finds for `looked_up` are all those that match, if `is_exact`; otherwise
+    some of them may not, and `matches` decides on each one. If all the terms that are looked up are
+    negative, the index looks for `EVERY_RESUME`, too.
+    """
+
+    terms: tuple[Term, ...]
+
+    @property
+    def looked_up(self) -> tuple[Term, ...]:
+        """The terms that the index decides on."""
+        return tuple(term for term in self.terms if not (term.is_negative and term.needs_proof))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no term needs proof."""
+        return not any(term.needs_proof for term in self.terms)
+
+    def matches(
+        self,
+        document: str | bytes,
+        *,
+        title: str | None,
+        name: str | None,
+        label: str | None = None,
+    ) -> bool:
+        """Return whether a stored resume has all the terms, and none of the negative ones.
+
+        Title and name are the columns of `resumes`. Raises StoreIncompatible for a damaged document.
+        """
+        texts = group_texts(document, title=title, name=name, label=label)
+        folded: dict[str, str] = {}
+
+        def has(term: Term, group: str) -> bool:
+            if group not in folded:
+                folded[group] = fold_texts(texts[group])
+            return term.is_in(group, folded[group])
+
+        return all(
+            any(has(term, group) for group in term.groups) is not term.is_negative
+            for term in self.terms
+        )
+
+
+# Parsing
+
+_ALIKE: Final = str.maketrans("\u201c\u201d\u201e\u201f\uff02\uff1a", '""""":')
+"""Quotes and colons of other keyboards."""
+
+_PREFIX: Final = f"(?:{'|'.join(PREFIXES)}):"
+_ITEM: Final = re.compile(
+    r"(?P<minus>(?<!\S)-(?=[^\s-]))?"
+    rf"(?:(?P<prefix>{_PREFIX})(?:\s+(?!-?{_PREFIX}))?(?P<minus2>-(?=[^\s-]))?)?"
+    r'(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))',
+    re.IGNORECASE,
+)
+_AT: Final = re.compile("[@\uff20]")
+
+
+def parse_query(text: str, *, is_typing: bool = False) -> Query:
+    """Return the query in a text; without terms if there is nothing to search for in it.
+
+    Only its first 500 characters count, and the first 20 terms of them. `word*` finds words that begin
+    with it, if it has four letters or more; a shorter one is searched as a word, which in name, title
+    and email address finds longer ones, too. With `is_typing` the last word is such a beginning, since
+    more of it may follow.
+
+    A blank may follow a prefix, and `skill:-java` is `-skill:java`. A quote that is not closed does not
+    count, nor does a prefix without a word.
+    """
+    text = text[:MAX_CHARS].translate(_ALIKE)
+    if text.count('"') % 2:
+        before, _, after = text.rpartition('"')
+        text = before + after
+    terms: dict[Term, None] = {}
+    for item in _ITEM.finditer(text):
+        groups = PREFIXES[item["prefix"][:-1].lower()] if item["prefix"] else GROUPS
+        is_negative = bool(item["minus"] or item["minus2"])
+        if item["word"] is None:
+            new = _phrase(item["phrase"], groups, is_negative)
+        elif re.fullmatch(_PREFIX, item["word"], re.IGNORECASE):
+            continue
+        else:
+            is_last = is_typing and item.end() == len(text)
+            new = _words(item["word"], groups, is_negative, is_last)
+        terms.update(dict.fromkeys(new))
+    return Query(tuple(terms)[:MAX_TERMS])
+
+
+def _phrase(text: str, groups: str, is_negative: bool) -> Iterator[Term]:
+    chunks = list(CHUNK.finditer(text.translate(FOLDING)))
+    if chunks:
+        readings = dict.fromkeys((_divided(chunks), _joined(chunks)))
+        yield _term(tuple(readings), groups, Kind.PHRASE, is_negative)
+
+
+def _words(text: str, groups: str, is_negative: bool, is_last: bool) -> Iterator[Term]:
+    """Yield the terms of a text without blanks: one for each word or address in it."""
+    word = text.rstrip("*")
+    folded = fold_texts(_AT.split(word))
+    addresses: list[list[re.Match[str]]] = []
+    end = -1
+    for chunk in CHUNK.finditer(folded):
+        if addresses and folded[end : chunk.start()] == FIELD_END:
+            addresses[-1].append(chunk)
+        else:
+            addresses.append([chunk])
+        end = chunk.end()
+    for address in addresses:
+        is_beginning = (is_last or word != text) and address[-1].end() == len(folded)
+        kind = Kind.BEGINNING if is_beginning else Kind.WORD
+        readings = [_joined(address)]
+        if len(address) > 1 and (divided := _divided(address)) not in readings:
+            readings.append(divided)
+        yield _term(tuple(readings), groups, kind, is_negative)
+
+
+def _divided(chunks: Iterable[re.Match[str]]) -> tuple[str, ...]:
+    """Return the words of a query, compounds as several."""
+    words: list[str] = []
+    for chunk in chunks:
+        words += [chunk["run"]] if chunk["run"] else parts_of(chunk["joined"])
+        words[-1] = _signed(words[-1], chunk)
+    return tuple(words)
+
+
+def _joined(chunks: Iterable[re.Match[str]]) -> tuple[str, ...]:
+    """Return the words of a query, compounds as one."""
+    return tuple(
+        _signed(chunk["run"] or "".join(parts_of(chunk["joined"])), chunk) for chunk in chunks
+    )
+
+
+def _signed(word: str, chunk: re.Match[str]) -> str:
+    # A compound's own words have no dot.
+    dot = "." if chunk["dot"] and word == chunk["joined"] else ""
+    return f"{dot}{word}{chunk['sign'] or ''}"[:MAX_WORD_CHARS]
+
+
+def _term(
+    readings: tuple[tuple[str, ...], ...], groups: str, kind: Kind, is_negative: bool
+) -> Term:
+    words = readings[0]
+    is_word = len(words) == 1
+    is_run = _RUN.fullmatch(words[0]) is not None
+    if is_word and kind is Kind.BEGINNING and (is_run or len(words[0]) < MIN_BEGINNING_CHARS):
+        kind = Kind.WORD
+    by_beginnings = set(groups) & set(BY_BEGINNINGS)
+    if is_run:
+        needs_proof = not is_word or len(words[0]) > 2
+    else:
+        is_exact = kind is not Kind.PHRASE and len(words[0]) <= MAX_BEGINNING_CHARS
+        needs_proof = len(readings) > 1 or not is_word or bool(by_beginnings and not is_exact)
+    rows: list[tuple[str, ...]] = []
+    beginnings: list[str] = []
+    for group in groups:
+        lists_beginnings = kind is Kind.BEGINNING and group not in BY_BEGINNINGS
+        if is_word and lists_beginnings:
+            beginnings.append(group + words[0])
+            continue
+        for reading in readings:
+            tokens = _tokens(reading[:-1] if lists_beginnings else reading, group)
+            if (row := tuple(sorted(tokens, key=len, reverse=True)[:MAX_LOOKUPS])) not in rows:
+                rows.append(row)
+    return Term(groups, readings, kind, is_negative, tuple(rows), tuple(beginnings), needs_proof)
+
+
+_RUN: Final = re.compile(f"[{NO_BLANKS}]+")
+
+
+def _tokens(words: Iterable[str], group: str) -> list[str]:
+    """Return the tokens that a group with the words has, each once."""
+    end = MAX_BEGINNING_CHARS if group in BY_BEGINNINGS else None
+    tokens: dict[str, None] = {}
+    for word in words:
+        if _RUN.fullmatch(word) and len(word) > 1:
+            tokens |= dict.fromkeys(group + word[at : at + 2] for at in range(len(word) - 1))
+        else:
+            tokens[group + word[:end]] = None
+    return list(tokens)
+
+
+# Proof
+
+_SEPARATORS: Final = rf"[ +#{re.escape(JOINERS)}]*"
+
+
+@lru_cache(maxsize=512)
+def _pattern(words: tuple[str, ...], finds_longer: bool) -> re.Pattern[str]:
+    """Return the pattern of words that follow each other in a folded text."""
+    parts = [_word_pattern(word) for word in words[:-1]]
+    last = words[-1]
+    parts.append(_word_pattern(last, finds_longer=finds_longer))
+    return re.compile(_SEPARATORS.join(parts))
+
+
+def _word_pattern(word: str, *, finds_longer: bool = False) -> str:
+    literal = re.escape(word)
+    if _RUN.fullmatch(word):
+        return literal
+    # A search is fast for a pattern that begins with a literal, so what is before it comes after it.
+    before = rf"(?<!{LETTER}{literal})"
+    if word.startswith("."):
+        before += rf"(?<!\.{literal})"
+    if finds_longer or len(word) == MAX_WORD_CHARS or word.endswith(("++", "#")):
+        return literal + before
+    if word.endswith("+"):
+        return rf"{literal}{before}(?!{LETTER}|\+)"
+    after = rf"(?!{LETTER})"
+    return literal + before + (after if loses_sign(word) else f"{after}(?!{SIGN})")
