@@ -9,29 +9,31 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from resumes.search.words import (
     BY_BEGINNINGS,
     CHUNK,
     EMAIL,
-    FIELD_END,
-    FOLDING,
+    ENDS,
     GROUPS,
+    IN_RUN,
+    JOINER,
     JOINERS,
     LABEL,
     LETTER,
     MAX_BEGINNING_CHARS,
     MAX_WORD_CHARS,
     NAME,
-    NO_BLANKS,
     PLACE,
     SCHOOL,
     SIGN,
     SKILL,
     TITLE,
     WORK,
-    fold_texts,
+    fold,
+    folded_groups,
     group_texts,
     loses_sign,
     parts_of,
@@ -109,11 +111,12 @@ class Term:
 
     def is_in(self, group: str, text: str) -> bool:
         """Return whether the folded texts of a group have the term, negative or not."""
-        patterns = [_pattern(words, self.finds_longer(group)) for words in self.readings]
-        if any(pattern.search(text) for pattern in patterns):
-            return True
-        joined = without_joiners(text)
-        return joined != text and any(pattern.search(joined) for pattern in patterns)
+        finds_longer = self.finds_longer(group)
+        return any(
+            (all(word in text for word in words) and _pattern(words, finds_longer).search(text))
+            or _pattern(words, finds_longer).search(without_joiners(text, words))
+            for words in self.readings
+        )
 
     def finds_longer(self, group: str | None) -> bool:
         """Return whether longer words in the group are found by the last word."""
@@ -132,6 +135,8 @@ class Query:
     """
 
     terms: tuple[Term, ...]
+    is_cut: bool = False
+    """Whether the text was too long, so that its end does not count."""
 
     @property
     def looked_up(self) -> tuple[Term, ...]:
@@ -155,16 +160,9 @@ class Query:
 
         Title and name are the columns of `resumes`. Raises StoreIncompatible for a damaged document.
         """
-        texts = group_texts(document, title=title, name=name, label=label)
-        folded: dict[str, str] = {}
-
-        def has(term: Term, group: str) -> bool:
-            if group not in folded:
-                folded[group] = fold_texts(texts[group])
-            return term.is_in(group, folded[group])
-
+        texts = folded_groups(group_texts(document, title=title, name=name, label=label))
         return all(
-            any(has(term, group) for group in term.groups) is not term.is_negative
+            any(term.is_in(group, texts[group]) for group in term.groups) is not term.is_negative
             for term in self.terms
         )
 
@@ -195,6 +193,7 @@ def parse_query(text: str, *, is_typing: bool = False) -> Query:
     A blank may follow a prefix, and `skill:-java` is `-skill:java`. A quote that is not closed does not
     count, nor does a prefix without a word.
     """
+    is_cut = len(text) > MAX_CHARS
     text = text[:MAX_CHARS].translate(_ALIKE)
     if text.count('"') % 2:
         before, _, after = text.rpartition('"')
@@ -211,11 +210,11 @@ def parse_query(text: str, *, is_typing: bool = False) -> Query:
             is_last = is_typing and item.end() == len(text)
             new = _words(item["word"], groups, is_negative, is_last)
         terms.update(dict.fromkeys(new))
-    return Query(tuple(terms)[:MAX_TERMS])
+    return Query(tuple(terms)[:MAX_TERMS], is_cut or len(terms) > MAX_TERMS)
 
 
 def _phrase(text: str, groups: str, is_negative: bool) -> Iterator[Term]:
-    chunks = list(CHUNK.finditer(text.translate(FOLDING)))
+    chunks = list(CHUNK.finditer(fold(text)))
     if chunks:
         readings = dict.fromkeys((_divided(chunks), _joined(chunks)))
         yield _term(tuple(readings), groups, Kind.PHRASE, is_negative)
@@ -224,11 +223,11 @@ def _phrase(text: str, groups: str, is_negative: bool) -> Iterator[Term]:
 def _words(text: str, groups: str, is_negative: bool, is_last: bool) -> Iterator[Term]:
     """Yield the terms of a text without blanks: one for each word or address in it."""
     word = text.rstrip("*")
-    folded = fold_texts(_AT.split(word))
+    folded = ENDS[0].join(map(fold, _AT.split(word)))
     addresses: list[list[re.Match[str]]] = []
     end = -1
     for chunk in CHUNK.finditer(folded):
-        if addresses and folded[end : chunk.start()] == FIELD_END:
+        if addresses and folded[end : chunk.start()] == ENDS[0]:
             addresses[-1].append(chunk)
         else:
             addresses.append([chunk])
@@ -246,21 +245,26 @@ def _divided(chunks: Iterable[re.Match[str]]) -> tuple[str, ...]:
     """Return the words of a query, compounds as several."""
     words: list[str] = []
     for chunk in chunks:
-        words += [chunk["run"]] if chunk["run"] else parts_of(chunk["joined"])
-        words[-1] = _signed(words[-1], chunk)
+        *parts, last = [chunk["run"]] if chunk["run"] else parts_of(chunk["joined"])
+        words += [part[:MAX_WORD_CHARS] for part in parts]
+        words.append(_as_searched(last, chunk, has_dot=not parts))
     return tuple(words)
 
 
 def _joined(chunks: Iterable[re.Match[str]]) -> tuple[str, ...]:
     """Return the words of a query, compounds as one."""
-    return tuple(
-        _signed(chunk["run"] or "".join(parts_of(chunk["joined"])), chunk) for chunk in chunks
-    )
+    words: list[str] = []
+    for chunk in chunks:
+        parts = [chunk["run"]] if chunk["run"] else parts_of(chunk["joined"])
+        words.append(_as_searched("".join(parts), chunk, has_dot=len(parts) == 1))
+    return tuple(words)
 
 
-def _signed(word: str, chunk: re.Match[str]) -> str:
-    # A compound's own words have no dot.
-    dot = "." if chunk["dot"] and word == chunk["joined"] else ""
+def _as_searched(word: str, chunk: re.Match[str], *, has_dot: bool) -> str:
+    """Return the last or only word of a chunk with its signs, cut to the length that counts."""
+    if chunk["run"]:
+        return word
+    dot = "." if chunk["dot"] and has_dot else ""
     return f"{dot}{word}{chunk['sign'] or ''}"[:MAX_WORD_CHARS]
 
 
@@ -269,12 +273,12 @@ def _term(
 ) -> Term:
     words = readings[0]
     is_word = len(words) == 1
-    is_run = _RUN.fullmatch(words[0]) is not None
+    is_run = words[0].startswith(IN_RUN)
     if is_word and kind is Kind.BEGINNING and (is_run or len(words[0]) < MIN_BEGINNING_CHARS):
         kind = Kind.WORD
     by_beginnings = set(groups) & set(BY_BEGINNINGS)
     if is_run:
-        needs_proof = not is_word or len(words[0]) > 2
+        needs_proof = not is_word or len(words[0][1::3]) > 2
     else:
         is_exact = kind is not Kind.PHRASE and len(words[0]) <= MAX_BEGINNING_CHARS
         needs_proof = len(readings) > 1 or not is_word or bool(by_beginnings and not is_exact)
@@ -292,22 +296,22 @@ def _term(
     return Term(groups, readings, kind, is_negative, tuple(rows), tuple(beginnings), needs_proof)
 
 
-_RUN: Final = re.compile(f"[{NO_BLANKS}]+")
-
-
 def _tokens(words: Iterable[str], group: str) -> list[str]:
     """Return the tokens that a group with the words has, each once."""
     end = MAX_BEGINNING_CHARS if group in BY_BEGINNINGS else None
     tokens: dict[str, None] = {}
     for word in words:
-        if _RUN.fullmatch(word) and len(word) > 1:
-            tokens |= dict.fromkeys(group + word[at : at + 2] for at in range(len(word) - 1))
+        if word.startswith(IN_RUN):
+            chars = word[1::3]
+            pairs = map("".join, pairwise(chars))
+            tokens |= dict.fromkeys(group + pair for pair in pairs) or {group + chars: None}
         else:
             tokens[group + word[:end]] = None
     return list(tokens)
 
 
-# Proof
+# Proof, and what is marked
+
 
 _SEPARATORS: Final = rf"[ +#{re.escape(JOINERS)}]*"
 
@@ -323,7 +327,7 @@ def _pattern(words: tuple[str, ...], finds_longer: bool) -> re.Pattern[str]:
 
 def _word_pattern(word: str, *, finds_longer: bool = False) -> str:
     literal = re.escape(word)
-    if _RUN.fullmatch(word):
+    if word.startswith(IN_RUN):
         return literal
     # A search is fast for a pattern that begins with a literal, so what is before it comes after it.
     before = rf"(?<!{LETTER}{literal})"
@@ -335,3 +339,36 @@ def _word_pattern(word: str, *, finds_longer: bool = False) -> str:
         return rf"{literal}{before}(?!{LETTER}|\+)"
     after = rf"(?!{LETTER})"
     return literal + before + (after if loses_sign(word) else f"{after}(?!{SIGN})")
+
+
+def hits(text: str, query: Query, group: str | None = None) -> list[tuple[int, int]]:
+    """Return where a shown text has words of the query, as indexes of its characters, in order.
+
+    `group` is the letter of the text's group: a term that does not search it marks nothing. With None
+    all terms count, but without the longer words that they find in name, title and email address.
+    """
+    chars = list(fold(text)) if text.isascii() else [fold(char) for char in text]
+    at = [index for index, char in enumerate(chars) for _ in char]
+    divided = "".join(chars)
+    joiners = {joiner.start() for joiner in JOINER.finditer(divided)}
+    kept = [index for index in range(len(divided)) if index not in joiners]
+    joined, joined_at = "".join([divided[index] for index in kept]), [at[index] for index in kept]
+    found: list[tuple[int, int]] = []
+    for term in query.terms:
+        if term.is_negative or (group is not None and group not in term.groups):
+            continue
+        for words in term.readings:
+            pattern = _pattern(words, term.finds_longer(group))
+            for folded, places in ((divided, at), (joined, joined_at)):
+                found += [
+                    (places[hit.start()], places[hit.end() - 1] + 1)
+                    for hit in pattern.finditer(folded)
+                ]
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        while end < len(text) and not chars[end]:  # an accent of its own
+            end += 1
+        if merged and start <= merged[-1][1]:
+            start, end = merged[-1][0], max(end, merged.pop()[1])
+        merged.append((start, end))
+    return merged
