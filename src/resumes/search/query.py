@@ -31,6 +31,7 @@ from resumes.search.words import (
     SIGN,
     SKILL,
     TITLE,
+    WITHOUT_ENDS,
     WORK,
     fold,
     folded_groups,
@@ -172,14 +173,13 @@ class Query:
 _ALIKE: Final = str.maketrans("\u201c\u201d\u201e\u201f\uff02\uff1a", '""""":')
 """Quotes and colons of other keyboards."""
 
-_PREFIX: Final = f"(?:{'|'.join(PREFIXES)}):"
+_PREFIX: Final = f"(?ai:{'|'.join(PREFIXES)}):"
 _ITEM: Final = re.compile(
     r"(?P<minus>(?<!\S)-(?=[^\s-]))?"
     rf"(?:(?P<prefix>{_PREFIX})(?:\s+(?!-?{_PREFIX}))?(?P<minus2>-(?=[^\s-]))?)?"
-    r'(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))',
-    re.IGNORECASE,
+    r'(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))'
 )
-_AT: Final = re.compile("[@\uff20]")
+_AT: Final = re.compile("[@\ufe6b\uff20]")
 
 
 def parse_query(text: str, *, is_typing: bool = False) -> Query:
@@ -204,7 +204,7 @@ def parse_query(text: str, *, is_typing: bool = False) -> Query:
         is_negative = bool(item["minus"] or item["minus2"])
         if item["word"] is None:
             new = _phrase(item["phrase"], groups, is_negative)
-        elif re.fullmatch(_PREFIX, item["word"], re.IGNORECASE):
+        elif not item["prefix"] and re.fullmatch(_PREFIX, item["word"]):
             continue
         else:
             is_last = is_typing and item.end() == len(text)
@@ -216,8 +216,8 @@ def parse_query(text: str, *, is_typing: bool = False) -> Query:
 def _phrase(text: str, groups: str, is_negative: bool) -> Iterator[Term]:
     chunks = list(CHUNK.finditer(fold(text)))
     if chunks:
-        readings = dict.fromkeys((_divided(chunks), _joined(chunks)))
-        yield _term(tuple(readings), groups, Kind.PHRASE, is_negative)
+        readings = tuple(dict.fromkeys(_readings(chunks)))
+        yield _term(readings, groups, Kind.PHRASE, is_negative)
 
 
 def _words(text: str, groups: str, is_negative: bool, is_last: bool) -> Iterator[Term]:
@@ -235,37 +235,25 @@ def _words(text: str, groups: str, is_negative: bool, is_last: bool) -> Iterator
     for address in addresses:
         is_beginning = (is_last or word != text) and address[-1].end() == len(folded)
         kind = Kind.BEGINNING if is_beginning else Kind.WORD
-        readings = [_joined(address)]
-        if len(address) > 1 and (divided := _divided(address)) not in readings:
-            readings.append(divided)
-        yield _term(tuple(readings), groups, kind, is_negative)
+        readings = tuple(dict.fromkeys(_readings(address)))
+        yield _term(readings if len(address) > 1 else readings[:1], groups, kind, is_negative)
 
 
-def _divided(chunks: Iterable[re.Match[str]]) -> tuple[str, ...]:
-    """Return the words of a query, compounds as several."""
-    words: list[str] = []
+def _readings(chunks: Iterable[re.Match[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words of a query with compounds as one word, and with compounds divided."""
+    joined: list[str] = []
+    divided: list[str] = []
     for chunk in chunks:
-        *parts, last = [chunk["run"]] if chunk["run"] else parts_of(chunk["joined"])
-        words += [part[:MAX_WORD_CHARS] for part in parts]
-        words.append(_as_searched(last, chunk, has_dot=not parts))
-    return tuple(words)
-
-
-def _joined(chunks: Iterable[re.Match[str]]) -> tuple[str, ...]:
-    """Return the words of a query, compounds as one."""
-    words: list[str] = []
-    for chunk in chunks:
-        parts = [chunk["run"]] if chunk["run"] else parts_of(chunk["joined"])
-        words.append(_as_searched("".join(parts), chunk, has_dot=len(parts) == 1))
-    return tuple(words)
-
-
-def _as_searched(word: str, chunk: re.Match[str], *, has_dot: bool) -> str:
-    """Return the last or only word of a chunk with its signs, cut to the length that counts."""
-    if chunk["run"]:
-        return word
-    dot = "." if chunk["dot"] and has_dot else ""
-    return f"{dot}{word}{chunk['sign'] or ''}"[:MAX_WORD_CHARS]
+        if chunk["run"]:
+            joined.append(chunk["run"])
+            divided.append(chunk["run"])
+            continue
+        parts = parts_of(chunk["joined"])
+        parts[0] = (chunk["dot"] or "") + parts[0]
+        parts[-1] += chunk["sign"] or ""
+        joined.append("".join(parts)[:MAX_WORD_CHARS])
+        divided += [part[:MAX_WORD_CHARS] for part in parts]
+    return tuple(joined), tuple(divided)
 
 
 def _term(
@@ -333,12 +321,14 @@ def _word_pattern(word: str, *, finds_longer: bool = False) -> str:
     before = rf"(?<!{LETTER}{literal})"
     if word.startswith("."):
         before += rf"(?<!\.{literal})"
-    if finds_longer or len(word) == MAX_WORD_CHARS or word.endswith(("++", "#")):
+    if word.endswith(("++", "#")):
         return literal + before
+    finds_longer = finds_longer or len(word) == MAX_WORD_CHARS  # which may be cut
     if word.endswith("+"):
-        return rf"{literal}{before}(?!{LETTER}|\+)"
-    after = rf"(?!{LETTER})"
-    return literal + before + (after if loses_sign(word) else f"{after}(?!{SIGN})")
+        return literal + before + f"(?!{LETTER})" + ("" if finds_longer else r"(?!\+)")
+    if finds_longer:
+        return literal + before
+    return literal + before + f"(?!{LETTER})" + ("" if loses_sign(word) else f"(?!{SIGN})")
 
 
 def hits(text: str, query: Query, group: str | None = None) -> list[tuple[int, int]]:
@@ -347,6 +337,7 @@ def hits(text: str, query: Query, group: str | None = None) -> list[tuple[int, i
     `group` is the letter of the text's group: a term that does not search it marks nothing. With None
     all terms count, but without the longer words that they find in name, title and email address.
     """
+    text = text.translate(WITHOUT_ENDS)
     chars = list(fold(text)) if text.isascii() else [fold(char) for char in text]
     at = [index for index, char in enumerate(chars) for _ in char]
     divided = "".join(chars)

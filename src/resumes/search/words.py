@@ -183,6 +183,8 @@ blanks. With their ranges in it, a pattern would take milliseconds to compile.""
 _FIELD_END, _GROUP_END = ENDS = "\x1e\x1f"
 """After a text, and after the texts of a group."""
 
+WITHOUT_ENDS: Final = str.maketrans(dict.fromkeys(ENDS, " "))
+
 MAX_CHARS: Final = 100_000
 """How many characters of the texts of a group are searched."""
 
@@ -247,9 +249,8 @@ def folded_groups(texts: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """
     joined = _GROUP_END.join([_FIELD_END.join(group) for group in texts.values()])
     if sum(map(joined.count, ENDS)) != sum([len(group) or 1 for group in texts.values()]) - 1:
-        without_ends = str.maketrans(dict.fromkeys(ENDS, " "))
         return folded_groups(
-            {group: [text.translate(without_ends) for text in texts[group]] for group in texts}
+            {group: [text.translate(WITHOUT_ENDS) for text in texts[group]] for group in texts}
         )
     return {
         group: text[: MAX_NAME_CHARS if group in BY_BEGINNINGS else MAX_CHARS]
@@ -297,7 +298,13 @@ def parts_of(joined: str) -> list[str]:
 
 def loses_sign(word: str) -> bool:
     """Return whether a word with signs is found without them: `security+` is, `c++` is not."""
-    return not (len(word) == 1 and word.isalpha())
+    return not (len(word.lstrip(".")) == 1 and word[-1].isalpha())
+
+
+def _forms(word: str, sign: str | None) -> list[str]:
+    if sign is None:
+        return [word]
+    return [word + sign, word] if loses_sign(word) else [word + sign]
 
 
 def words_in(text: str) -> set[str]:
@@ -309,12 +316,10 @@ def words_in(text: str) -> set[str]:
             words.update(chars, map("".join, pairwise(chars)))
             continue
         *parts, last = parts_of(chunk["joined"])
-        words.update([part[:MAX_WORD_CHARS] for part in parts])
-        forms = [last, "".join(parts) + last]
-        if sign := chunk["sign"]:
-            forms = [form + sign for form in forms] + list(filter(loses_sign, forms))
+        wholes = _forms("".join(parts) + last, chunk["sign"])
+        forms = parts + _forms(last, chunk["sign"]) + wholes
         if chunk["dot"]:
-            forms.append("." + (parts[0] if parts else last))
+            forms += ["." + form for form in parts[:1] + wholes]
         words.update([form[:MAX_WORD_CHARS] for form in forms])
     return words
 
