@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from resumes.search.query import Kind, Query, hits, parse_query
-from resumes.search.words import GROUPS, index_tokens
+from resumes.search.texts import GROUPS
+from resumes.search.words import index_tokens
 from tests.support import finding
 from tests.support.documents import SECTIONS, iter_files
 

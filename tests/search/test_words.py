@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 
 from resumes.analyzer.readable import header_lines, section_lines
 from resumes.errors import StoreIncompatible
-from resumes.search.words import (
-    EVERY_RESUME,
-    GROUPS,
-    MAX_TOKENS,
-    fold,
-    index_tokens,
-    section_group,
-    words_in,
-)
+from resumes.search.texts import GROUPS, section_group
+from resumes.search.words import EVERY_RESUME, MAX_TOKENS, fold, index_tokens, words_in
 from resumes.text import folded
 from tests.support.documents import DOCUMENTS, HEADER, SECTIONS, a_document, with_section
 from tests.support.finding import plain

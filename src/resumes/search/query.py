@@ -5,37 +5,28 @@ word or a phrase, and `word*` for beginnings. Anything else is searched as words
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from resumes.search.texts import GROUPS, PREFIXES, group_texts
 from resumes.search.words import (
     BY_BEGINNINGS,
     CHUNK,
-    EMAIL,
     ENDS,
-    GROUPS,
     IN_RUN,
     JOINER,
     JOINERS,
-    LABEL,
     LETTER,
     MAX_BEGINNING_CHARS,
     MAX_WORD_CHARS,
-    NAME,
-    PLACE,
-    SCHOOL,
     SIGN,
-    SKILL,
-    TITLE,
     WITHOUT_ENDS,
-    WORK,
     fold,
     folded_groups,
-    group_texts,
     loses_sign,
     parts_of,
     without_joiners,
@@ -53,18 +44,6 @@ MIN_BEGINNING_CHARS: Final = 4
 MAX_LOOKUPS: Final = 8
 """How many tokens of a phrase are looked up; the text proves the rest."""
 
-PREFIXES: Final = {
-    "name": NAME,
-    "title": TITLE,
-    "email": EMAIL,
-    "place": PLACE,
-    "skill": SKILL,
-    "work": WORK,
-    "school": SCHOOL,
-    "label": LABEL,
-}
-"""Letters of groups by prefix."""
-
 
 class Kind(StrEnum):
     """What the last word of a term finds."""
@@ -81,49 +60,90 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word or several that follow each other, to be found, or not to be found, in one text.
+    """A word, or several that follow each other in one text, to be found, or not to be found.
 
     A resume may have the term if its tokens include all those of one of the `rows`, or one that begins
-    with one of the `beginnings`. Otherwise it does not have it. If `needs_proof`, a resume that may have
-    it may still not have it, which `Query.matches` decides. So an engine looks up
+    with one of the `beginnings`; otherwise it does not have it. If `needs_proof`, one that may have it
+    may still not have it, and `Query.matches` decides. So an engine looks up
 
     - a term: `rows[0]` all present OR `rows[1]` all present OR … OR a token that begins with
       `beginnings[0]` OR …;
-    - a negative term: NOT that; but nothing if it needs proof, since a resume that may have it may
-      nevertheless be wanted.
+    - a negative term: NOT that; but nothing if it needs proof, since a resume that may have it can
+      still be one to find.
     """
 
     groups: str
     """The letters of the groups that are searched."""
 
     readings: tuple[tuple[str, ...], ...]
-    """The words, folded: compounds divided, and in one word. A Chinese or Japanese run is one."""
+    """The words, folded, with compounds as one word, and with compounds divided. A run of Chinese or
+    Japanese characters is one word."""
 
     kind: Kind
     is_negative: bool
-    rows: tuple[tuple[str, ...], ...]
-    """Tokens, with the letters of their groups; each row has at most 8, all of one group."""
 
-    beginnings: tuple[str, ...]
-    """Beginnings of tokens, with the letters of their groups; all but those of `BY_BEGINNINGS`, of
-    which the beginnings are tokens."""
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """Tokens, with the letters of their groups; each row has at most 8, all of one group."""
+        rows: dict[tuple[str, ...], None] = {}
+        for group in self.groups:
+            for words in self.readings:
+                lists = self.kind is Kind.BEGINNING and group not in BY_BEGINNINGS
+                tokens = sorted(_tokens(words[:-1] if lists else words, group))
+                # Long words are rare ones.
+                rows[tuple(sorted(tokens, key=len, reverse=True)[:MAX_LOOKUPS])] = None
+        return tuple(filter(None, rows))
 
-    needs_proof: bool
+    @property
+    def beginnings(self) -> tuple[str, ...]:
+        """Beginnings of tokens, of five characters or more, with the letters of their groups. In those of
+        `BY_BEGINNINGS` they are tokens, and in `rows`."""
+        words = self.readings[0]
+        if self.kind is not Kind.BEGINNING or len(words) > 1:
+            return ()
+        return tuple(group + words[0] for group in self.groups if group not in BY_BEGINNINGS)
+
+    @property
+    def needs_proof(self) -> bool:
+        """Whether a resume that may have the term may still not have it."""
+        words = self.readings[0]
+        if len(words) > 1 or len(self.readings) > 1:
+            return True
+        if words[0].startswith(IN_RUN):
+            return len(_chars(words[0])) > 2
+        has_beginnings = not set(BY_BEGINNINGS).isdisjoint(self.groups)
+        return has_beginnings and (self.kind is Kind.PHRASE or len(words[0]) > MAX_BEGINNING_CHARS)
 
     def is_in(self, group: str, text: str) -> bool:
         """Return whether the folded texts of a group have the term, negative or not."""
-        finds_longer = self.finds_longer(group)
         return any(
-            (all(word in text for word in words) and _pattern(words, finds_longer).search(text))
-            or _pattern(words, finds_longer).search(without_joiners(text, words))
+            (all(word in text for word in words) and self.pattern(words, group).search(text))
+            or self.pattern(words, group).search(without_joiners(text, words))
             for words in self.readings
         )
 
-    def finds_longer(self, group: str | None) -> bool:
-        """Return whether longer words in the group are found by the last word."""
-        return self.kind is Kind.BEGINNING or (
+    def pattern(self, words: tuple[str, ...], group: str | None) -> re.Pattern[str]:
+        """Return what finds the words of a reading in a folded text of the group."""
+        finds_longer = self.kind is Kind.BEGINNING or (
             self.kind is Kind.WORD and group is not None and group in BY_BEGINNINGS
         )
+        return _pattern(words, finds_longer)
+
+
+def _tokens(words: tuple[str, ...], group: str) -> set[str]:
+    """Return tokens that a group with the words has."""
+    end = MAX_BEGINNING_CHARS if group in BY_BEGINNINGS else None
+    tokens = set()
+    for word in words:
+        chars = _chars(word)
+        pairs = [group + pair for pair in map("".join, pairwise(chars))]
+        tokens.update(pairs or [group + (chars or word[:end])])
+    return tokens
+
+
+def _chars(run: str) -> str:
+    """Return the characters of a Chinese or Japanese run; of any other word, none."""
+    return run[1::3] if run.startswith(IN_RUN) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +151,8 @@ class Query:
     """Terms, all of which must be found, except for the negative ones, none of which may be.
 
     The resumes that an index finds for `looked_up` are all those that match, if `is_exact`; otherwise
-    some of them may not, and `matches` decides on each one. If all the terms that are looked up are
-    negative, the index looks for `EVERY_RESUME`, too.
+    `matches` decides on each one. If all terms that are looked up are negative, an index that only
+    excludes from what it has found looks for `EVERY_RESUME`, too.
     """
 
     terms: tuple[Term, ...]
@@ -216,8 +236,7 @@ def parse_query(text: str, *, is_typing: bool = False) -> Query:
 def _phrase(text: str, groups: str, is_negative: bool) -> Iterator[Term]:
     chunks = list(CHUNK.finditer(fold(text)))
     if chunks:
-        readings = tuple(dict.fromkeys(_readings(chunks)))
-        yield _term(readings, groups, Kind.PHRASE, is_negative)
+        yield Term(groups, _readings(chunks), Kind.PHRASE, is_negative)
 
 
 def _words(text: str, groups: str, is_negative: bool, is_last: bool) -> Iterator[Term]:
@@ -233,69 +252,29 @@ def _words(text: str, groups: str, is_negative: bool, is_last: bool) -> Iterator
             addresses.append([chunk])
         end = chunk.end()
     for address in addresses:
-        is_beginning = (is_last or word != text) and address[-1].end() == len(folded)
-        kind = Kind.BEGINNING if is_beginning else Kind.WORD
-        readings = tuple(dict.fromkeys(_readings(address)))
-        yield _term(readings if len(address) > 1 else readings[:1], groups, kind, is_negative)
+        readings = _readings(address)
+        is_long = len(address) > 1 or (
+            len(readings[0][0]) >= MIN_BEGINNING_CHARS and not address[0]["run"]
+        )
+        is_open = (is_last or word != text) and address[-1].end() == len(folded)
+        kind = Kind.BEGINNING if is_open and is_long else Kind.WORD
+        yield Term(groups, readings if len(address) > 1 else readings[:1], kind, is_negative)
 
 
-def _readings(chunks: Iterable[re.Match[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words of a query with compounds as one word, and with compounds divided."""
+def _readings(chunks: list[re.Match[str]]) -> tuple[tuple[str, ...], ...]:
     joined: list[str] = []
     divided: list[str] = []
     for chunk in chunks:
-        if chunk["run"]:
-            joined.append(chunk["run"])
-            divided.append(chunk["run"])
-            continue
-        parts = parts_of(chunk["joined"])
-        parts[0] = (chunk["dot"] or "") + parts[0]
-        parts[-1] += chunk["sign"] or ""
-        joined.append("".join(parts)[:MAX_WORD_CHARS])
-        divided += [part[:MAX_WORD_CHARS] for part in parts]
-    return tuple(joined), tuple(divided)
-
-
-def _term(
-    readings: tuple[tuple[str, ...], ...], groups: str, kind: Kind, is_negative: bool
-) -> Term:
-    words = readings[0]
-    is_word = len(words) == 1
-    is_run = words[0].startswith(IN_RUN)
-    if is_word and kind is Kind.BEGINNING and (is_run or len(words[0]) < MIN_BEGINNING_CHARS):
-        kind = Kind.WORD
-    by_beginnings = set(groups) & set(BY_BEGINNINGS)
-    if is_run:
-        needs_proof = not is_word or len(words[0][1::3]) > 2
-    else:
-        is_exact = kind is not Kind.PHRASE and len(words[0]) <= MAX_BEGINNING_CHARS
-        needs_proof = len(readings) > 1 or not is_word or bool(by_beginnings and not is_exact)
-    rows: list[tuple[str, ...]] = []
-    beginnings: list[str] = []
-    for group in groups:
-        lists_beginnings = kind is Kind.BEGINNING and group not in BY_BEGINNINGS
-        if is_word and lists_beginnings:
-            beginnings.append(group + words[0])
-            continue
-        for reading in readings:
-            tokens = _tokens(reading[:-1] if lists_beginnings else reading, group)
-            if (row := tuple(sorted(tokens, key=len, reverse=True)[:MAX_LOOKUPS])) not in rows:
-                rows.append(row)
-    return Term(groups, readings, kind, is_negative, tuple(rows), tuple(beginnings), needs_proof)
-
-
-def _tokens(words: Iterable[str], group: str) -> list[str]:
-    """Return the tokens that a group with the words has, each once."""
-    end = MAX_BEGINNING_CHARS if group in BY_BEGINNINGS else None
-    tokens: dict[str, None] = {}
-    for word in words:
-        if word.startswith(IN_RUN):
-            chars = word[1::3]
-            pairs = map("".join, pairwise(chars))
-            tokens |= dict.fromkeys(group + pair for pair in pairs) or {group + chars: None}
+        if run := chunk["run"]:
+            joined.append(run)
+            divided.append(run)
         else:
-            tokens[group + word[:end]] = None
-    return list(tokens)
+            parts = parts_of(chunk["joined"])
+            parts[0] = (chunk["dot"] or "") + parts[0]
+            parts[-1] += chunk["sign"] or ""
+            joined.append("".join(parts)[:MAX_WORD_CHARS])
+            divided += [part[:MAX_WORD_CHARS] for part in parts]
+    return tuple(dict.fromkeys((tuple(joined), tuple(divided))))
 
 
 # Proof, and what is marked
@@ -307,28 +286,26 @@ _SEPARATORS: Final = rf"[ +#{re.escape(JOINERS)}]*"
 @lru_cache(maxsize=512)
 def _pattern(words: tuple[str, ...], finds_longer: bool) -> re.Pattern[str]:
     """Return the pattern of words that follow each other in a folded text."""
-    parts = [_word_pattern(word) for word in words[:-1]]
-    last = words[-1]
-    parts.append(_word_pattern(last, finds_longer=finds_longer))
-    return re.compile(_SEPARATORS.join(parts))
+    patterns = [_word_pattern(word, finds_longer=False) for word in words[:-1]]
+    patterns.append(_word_pattern(words[-1], finds_longer=finds_longer))
+    return re.compile(_SEPARATORS.join(patterns))
 
 
-def _word_pattern(word: str, *, finds_longer: bool = False) -> str:
+def _word_pattern(word: str, *, finds_longer: bool) -> str:
     literal = re.escape(word)
     if word.startswith(IN_RUN):
         return literal
     # A search is fast for a pattern that begins with a literal, so what is before it comes after it.
-    before = rf"(?<!{LETTER}{literal})"
+    before = f"(?<!{LETTER}{literal})"
     if word.startswith("."):
         before += rf"(?<!\.{literal})"
-    if word.endswith(("++", "#")):
-        return literal + before
     finds_longer = finds_longer or len(word) == MAX_WORD_CHARS  # which may be cut
-    if word.endswith("+"):
-        return literal + before + f"(?!{LETTER})" + ("" if finds_longer else r"(?!\+)")
-    if finds_longer:
-        return literal + before
-    return literal + before + f"(?!{LETTER})" + ("" if loses_sign(word) else f"(?!{SIGN})")
+    after = "" if finds_longer or word.endswith(("++", "#")) else f"(?!{LETTER})"
+    if word.endswith("+") and not word.endswith("++"):
+        after = f"(?!{LETTER})" if finds_longer else rf"(?!{LETTER}|\+)"
+    elif after and not loses_sign(word):
+        after += f"(?!{SIGN})"
+    return literal + before + after
 
 
 def hits(text: str, query: Query, group: str | None = None) -> list[tuple[int, int]]:
@@ -349,11 +326,10 @@ def hits(text: str, query: Query, group: str | None = None) -> list[tuple[int, i
         if term.is_negative or (group is not None and group not in term.groups):
             continue
         for words in term.readings:
-            pattern = _pattern(words, term.finds_longer(group))
             for folded, places in ((divided, at), (joined, joined_at)):
                 found += [
                     (places[hit.start()], places[hit.end() - 1] + 1)
-                    for hit in pattern.finditer(folded)
+                    for hit in term.pattern(words, group).finditer(folded)
                 ]
     merged: list[tuple[int, int]] = []
     for start, end in sorted(found):
