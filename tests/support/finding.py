@@ -1,6 +1,6 @@
 """Which resumes a query finds, in plain and slow Python: the expectation of all tests of the search.
 
-It is written from the rules (docs/finding.md), and shares with the code only `folded`, which has tests
+It is written from the rules (docs/decisions/0020), and shares with the code only `folded`, which has tests
 of its own, and what views show of a document.
 """
 
