@@ -15,7 +15,7 @@ from resumes.search.query import Kind, Query, hits, parse_query
 from resumes.search.texts import GROUPS
 from resumes.search.words import index_tokens
 from tests.support import finding
-from tests.support.documents import SECTIONS, iter_files
+from tests.support.documents import SECTIONS, a_document, iter_files
 
 CORPUS: Final = Path(__file__).parents[3] / "shared" / "corpus" / "analyzer-fake.tar.gz"
 
@@ -95,6 +95,15 @@ def test_index_and_proof_agree_with_the_rules(
     agree(*both, is_typing=is_typing)
 
 
+def test_words_that_begin_alike_are_told_apart() -> None:
+    document = a_document(header={"title": "Internationalizationist", "name": "Maria"})
+    assert agree(document, "internationalization")
+    assert not agree(document, "internationalizations")
+    assert not agree(document, '"internationalization"')
+    assert not agree(document, 'maria -"mar" -"internationalizationist"')
+    assert agree(document, 'maria -"mar" -"internationalization"')
+
+
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not part of the project")
 def test_they_agree_about_resumes_that_were_not_made_for_it() -> None:
     random = Random(54)
@@ -148,7 +157,8 @@ def found_by(text: str, *, is_typing: bool = False) -> list[str]:
         ("(java OR c) AND NOT x", ["java", "or", "c", "and", "not", "x"]),
         ("html/css,js", ["html", "css", "js"]),
         ("-html/css", ["-html", "-css"]),
-        ("--java - -- java-", ["java"]),
+        ("--java - -- java- ", ["java"]),
+        ('"a b"-c', ['a b"', "c"]),
         ("wo*rd *word", ["wo", "rd", "word"]),
         ('"data science', ["data", "science"]),
         ('skill:"data science', ["s:data", "science"]),
@@ -165,6 +175,34 @@ def found_by(text: str, *, is_typing: bool = False) -> list[str]:
 )  # fmt: skip
 def test_what_a_query_means(text: str, terms: list[str]) -> None:
     assert found_by(text) == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "needs_proof"),
+    [
+        ("java", False),
+        ("pyth*", False),
+        ("-skill:c++", False),
+        ('"mar"', True),
+        ('place:"porto"', False),
+        ('"a b"', True),
+        ('skill:"e-mail"', True),
+        ("skill:e-mail", False),
+        ("ada@example.org", True),
+        ("東京", False),
+        ('"東京"', False),
+        ("東京都", True),
+        ("internationalisms", True),
+        ("internationalism", False),
+        ("skill:internationalisms", False),
+    ],
+)
+def test_what_tokens_cannot_tell_is_compared_with_the_text(text: str, needs_proof: bool) -> None:
+    query = parse_query(text)
+    assert [term.needs_proof for term in query.terms] == [needs_proof]
+    assert query.is_exact is not needs_proof
+    negative = parse_query("-" + text.removeprefix("-"))
+    assert len(negative.looked_up) == (not needs_proof)
 
 
 def test_the_last_word_is_a_beginning_while_it_is_typed() -> None:

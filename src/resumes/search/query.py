@@ -32,7 +32,7 @@ from resumes.search.words import (
     without_joiners,
 )
 
-MAX_CHARS: Final = 500
+MAX_QUERY_CHARS: Final = 500
 """The maximum length of a query; the rest does not count."""
 
 MAX_TERMS: Final = 20
@@ -213,8 +213,8 @@ def parse_query(text: str, *, is_typing: bool = False) -> Query:
     A blank may follow a prefix, and `skill:-java` is `-skill:java`. A quote that is not closed does not
     count, nor does a prefix without a word.
     """
-    is_cut = len(text) > MAX_CHARS
-    text = text[:MAX_CHARS].translate(_ALIKE)
+    is_cut = len(text) > MAX_QUERY_CHARS
+    text = text[:MAX_QUERY_CHARS].translate(_ALIKE)
     if text.count('"') % 2:
         before, _, after = text.rpartition('"')
         text = before + after

@@ -33,7 +33,7 @@ MAX_BEGINNING_CHARS: Final = 16
 MAX_TOKENS: Final = 20_000
 """The maximum number of tokens of a resume; words beyond it are not found."""
 
-MAX_CHARS: Final = 100_000
+MAX_GROUP_CHARS: Final = 100_000
 """How many characters of the texts of a group are searched."""
 
 MAX_NAME_CHARS: Final = 1_000
@@ -59,12 +59,13 @@ class _Folding(dict[int, str]):
     _KEPT: Final = frozenset(f"{JOINERS}+#{ENDS}")
     # Han, kana and bopomofo.
     _NO_BLANKS: Final = (range(0x2E80, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000))
-    _MAX_SIZE: Final = 20_000
+    _MAX_SIZE: Final = 40_000
 
     def __missing__(self, code: int) -> str:
         form = "".join(map(self._plain, folded(chr(code))))
-        if len(self) < self._MAX_SIZE:  # there are a million characters
-            self[code] = form
+        if len(self) >= self._MAX_SIZE:  # there are a million characters
+            self.clear()
+        self[code] = form
         return form
 
     def _plain(self, char: str) -> str:
@@ -110,7 +111,7 @@ def folded_groups(texts: Mapping[str, Sequence[str]]) -> dict[str, str]:
         }
         return folded_groups(without)
     return {
-        group: text[: MAX_NAME_CHARS if group in BY_BEGINNINGS else MAX_CHARS]
+        group: text[: MAX_NAME_CHARS if group in BY_BEGINNINGS else MAX_GROUP_CHARS]
         for group, text in zip(texts, fold(joined).split(_GROUP_END), strict=True)
     }
 
