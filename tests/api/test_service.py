@@ -365,11 +365,10 @@ def test_what_is_created_is_soon_in_the_search_index(
         with open_store(url) as store:
             wait_until(lambda: not search_index.list_behind(store))
             account = accounts.get_account(store, "ada")
-            page, unindexed = search.find_page(store, account.id, "res", timeout_s=0)
+            page, unindexed = search.find_page(store, account.id, "res")
         served.process.terminate()
         _, said = served.process.communicate(timeout=60)
 
-    # Without a moment to look through what is not indexed.
     assert (len(page.entries), unindexed) == (1, 0)
     assert said == ""
 

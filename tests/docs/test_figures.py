@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from cli.commands.resumes import SEARCH_TIMEOUT_S
+from cli.commands.resumes import CATCH_UP_TIMEOUT_S, SEARCH_TIMEOUT_S
 from importer import batch, hook, watcher
 from importer.hook import Hook
 from importer.options import Options
@@ -15,11 +15,10 @@ from resumes.health import store_checks
 from resumes.rendering import child, fonts, page, renderer
 from resumes.rendering.words import WORDS
 from resumes.settings import Settings
-from resumes.store import idempotency
+from resumes.store import idempotency, search
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.store.postgresql.writer import PROOF_TIMEOUT_S, THREADS
-from resumes.store.search import MAX_UNINDEXED
-from resumes.store.search_index import MAX_FIELD_CHARS, RETRY_S
+from resumes.store.search_index import RETRY_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server import connections, deadlines, health, pdf_route, rate_limits, request, routes, service
 from tui.screens.accounts import AccountsScreen
@@ -126,10 +125,9 @@ SENTENCES: Final = {
         f"a terminal UI each open up to {THREADS} connections for writes and a few for reads",
         f"may take up to {PROOF_TIMEOUT_S:g} more seconds, until its outcome is known",
         f"Allow {WORKER} connections for each worker and about {OTHERS} for everything else",
-        f"the first {MAX_FIELD_CHARS} characters of a title, name or email address",
-        f"within a time limit ({SEARCH_TIMEOUT_S:g} seconds for `resumes list`)",
+        f"after {search.TIMEOUT_S * 1_000:g} ms ({SEARCH_TIMEOUT_S:g} s for `resumes list`)",
+        f"for up to {CATCH_UP_TIMEOUT_S:g} seconds",
         f"retries the update every {RETRY_S:g} seconds",
-        f"{MAX_UNINDEXED:,} means {MAX_UNINDEXED:,} or more",
     ],
     "guides/three-machines.md": [f"plan for {3 * (2 * WORKER + OTHERS)} connections"],
     "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of each failed, held or duplicate file"],

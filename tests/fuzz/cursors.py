@@ -13,6 +13,7 @@ from resumes.analyzer import parse
 from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, creation, open_store, search, stored_resumes
 from resumes.store.creation import Created, NewResume
+from resumes.store.search_index import Indexer, list_behind
 from resumes.store.stored_resumes import Page
 from server.routes import parse_query
 from tests.fuzz.declared import bounded
@@ -92,5 +93,7 @@ def _listed() -> Listed:
             (outcome,) = creation.create(store, account_id, [new])
             assert isinstance(outcome, Created)
             made.append(outcome.id)
+    while list_behind(store):
+        Indexer(store).step()
     account_id, mine = next(iter(ids.items()))
     return Listed(store, account_id, mine)

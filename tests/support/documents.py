@@ -14,6 +14,9 @@ from resumes.analyzer import DEFAULT_FORMAT, Format, Resume, parse, public_json,
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidResume, Issue
 
+CORPUS: Final = Path(__file__).parents[3] / "shared" / "corpus" / "analyzer-fake.tar.gz"
+"""337 resumes that are not part of the project; absent in most places."""
+
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
 
 DATE_RANGE: Final = {

@@ -91,7 +91,7 @@ class PostgresEngine:
         open_store(self.server.url(name)).close()
         names = [table.name for table in metadata.sorted_tables]
         parts: list[sql.Composable] = [sql.SQL("BEGIN; SET LOCAL lock_timeout = '1s'")]
-        for table in ["search_trigrams", *reversed(names)]:
+        for table in ["search_words", *reversed(names)]:
             parts.append(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
         with psycopg.connect(self.server.url(name)) as connection:
             self._tables = _tables(connection)

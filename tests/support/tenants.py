@@ -25,14 +25,11 @@ TENANT_TABLES: Final = frozenset(
     for table in schema.metadata.sorted_tables
     if next(iter(table.primary_key)).name == "account_id"
 )
-# PostgreSQL's own way to keep the trigrams of the search index.
-POSTGRES_TABLES: Final = TENANT_TABLES | {"search_trigrams"}
-
 SAYING: Final = {
     ("accounts", "id"),
     ("accounts", "name"),
     ("key_directory", "key_hash"),
-    *((table, "account_id") for table in POSTGRES_TABLES | {"key_directory"}),
+    *((table, "account_id") for table in TENANT_TABLES | {"key_directory"}),
 }
 """Columns by which one account is meant."""
 
@@ -59,6 +56,15 @@ ACROSS: Final = {
     "resumes.store.import_requests.find_oldest": "doctor: whether anybody waits for an importer",
     "resumes.store.import_requests.list_unwatched_roots": "doctor and importers: folders that no importer watches",
     "resumes.store.search_index.list_behind": "the indexer finds accounts to index, one by one then",
+    "resumes.store.search_index.count_indexed": "doctor tells how far the store is indexed",
+    "resumes.store.search_index._count_removed": "the indexer asks whether resumes were removed",
+    **dict.fromkeys(
+        (
+            f"resumes.store.search_engine.{name}"
+            for name in ("_REMOVE_UNUSED", "remove_unused_words")
+        ),
+        "PostgreSQL's list of words is one of all accounts",
+    ),
     "resumes.store.search_index._begin_progress": "an account's number in SQLite's index is its own",
     "resumes.store.import_history.": "metrics and the admin's overview count all files",
 }
@@ -80,31 +86,30 @@ def tables_across(sql: str) -> set[str]:
     """The accounts' tables that the statement touches without saying of which account."""
     if not _READS_OR_WRITES.match(sql):
         return set()
-    known = POSTGRES_TABLES if "?" not in sql else TENANT_TABLES
     offending = set()
     inserted = _INSERT.match(sql)
     if inserted is not None:
-        if inserted[1] in known and "account_id" not in re.split(r",\s*", inserted[2]):
+        if inserted[1] in TENANT_TABLES and "account_id" not in re.split(r",\s*", inserted[2]):
             offending.add(inserted[1])
         sql = sql[inserted.end() :].partition("ON CONFLICT")[0]
-    return offending | _judge(sql, known, [])
+    return offending | _judge(sql, [])
 
 
-def _judge(sql: str, known: frozenset[str], outer: list[str]) -> set[str]:
+def _judge(sql: str, outer: list[str]) -> set[str]:
     scope, subqueries = _split(sql)
     offending = set()
     for part in re.split(r"\bUNION\b", scope):
         names = _names(part)
         if " OR " in part:
-            offending |= set(names.values()) & known
+            offending |= set(names.values()) & TENANT_TABLES
         said = _said([*outer, part])
         offending |= {
             table
             for name, table in names.items()
-            if table in known and (name, "account_id") not in said
+            if table in TENANT_TABLES and (name, "account_id") not in said
         }
     for subquery in subqueries:
-        offending |= _judge(subquery, known, [*outer, scope])
+        offending |= _judge(subquery, [*outer, scope])
     return offending
 
 

@@ -1,11 +1,10 @@
 """What every list can do: filter, sort, mark, and stay where the reader is."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from resumes.store import api_keys, import_requests, plans, search_index, stored_resumes
+from resumes.store import api_keys, import_requests, plans, stored_resumes
 from resumes.store.accounts import get_account
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
@@ -259,13 +258,8 @@ async def test_what_the_wheel_shows_stays_while_the_list_refreshes(store: Store)
         assert titles(lines(pilot.app))[0] == "229"
 
 
-@pytest.mark.parametrize("indexed", [0, 3, 6])
-async def test_what_is_found_can_be_listed_newest_first(store: Store, indexed: int) -> None:
-    stored_many(store, indexed)
-    with search_index.Indexer(store) as indexer:
-        while indexer.step() < 0.2:
-            await asyncio.sleep(0)
-    stored_many(store, 6 - indexed)
+async def test_what_is_found_can_be_listed_newest_first(store: Store) -> None:
+    stored_many(store, 6)
     async with running(store, "1 of 6") as pilot:
         await types(pilot, "/number\n", '"number" · 1 of 6')
         before = titles(lines(pilot.app))

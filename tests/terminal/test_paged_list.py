@@ -13,14 +13,12 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from resumes.store import plans, search
-from resumes.store.search_index import Indexer
+from resumes.store import plans
 from resumes.store.store import Store
 from tests.support.stores import open_home
 from tests.support.terminal.builders import HOSTILE, an_account, stored_many
 from tests.support.terminal.driving import (
     LARGE,
-    LIMIT_S,
     SMALL,
     at_rest,
     lines,
@@ -362,14 +360,9 @@ def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """20,000 resumes, all of which can be found."""
     with open_home(tmp_path_factory.mktemp("large")) as store:
         plans.set_plan_limits(store, plans.PlanChange("business", None))
-        account = an_account(store, "ana")
+        an_account(store, "ana")
         for _ in range(4):
             stored_many(store, MANY)
-        with Indexer(store):
-            deadline = time.monotonic() + LIMIT_S
-            while search.find_page(store, account.id, "number").unindexed:
-                assert time.monotonic() < deadline, "the index was never filled"
-                time.sleep(0.01)
         yield store
 
 

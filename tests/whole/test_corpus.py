@@ -8,13 +8,11 @@ import pytest
 
 from resumes.analyzer import parse_imported, shown_view, to_jsonresume
 from tests.support import programs
-from tests.support.documents import iter_files, public_view
+from tests.support.documents import CORPUS, iter_files, public_view
 from tests.support.json_resumes import expected_back, iter_faults, written_back
 from tests.support.stores import make_account
 
-CORPORA = Path(__file__).parents[3] / "shared" / "corpus"
-CORPUS = CORPORA / "analyzer-fake.tar.gz"
-JSON_RESUMES = CORPORA / "jsonresume-fake.tar.gz"
+JSON_RESUMES = CORPUS.with_name("jsonresume-fake.tar.gz")
 WITHOUT_A_NAME = {".json"}
 """The one JSON Resume of which the other corpus has no counterpart."""
 

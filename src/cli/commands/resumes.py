@@ -30,7 +30,7 @@ from resumes import export as exports
 from resumes.analyzer import load_stored, whole_json
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
-from resumes.errors import InvalidArgument, NotFound
+from resumes.errors import InvalidArgument, NotFound, ResumesError
 from resumes.export import Exported, ExportFormat
 from resumes.rendering import PdfOptions
 from resumes.rendering.fonts import font_packages
@@ -38,6 +38,7 @@ from resumes.rendering.page import Paper
 from resumes.store import Store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.search import find_page
+from resumes.store.search_index import catch_up
 from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
 from resumes.text import counted
 
@@ -74,7 +75,10 @@ def _wrapped(line: Line, *, margin: str = "") -> list[str]:
 
 
 SEARCH_TIMEOUT_S = 30.0
-"""How long to search resumes that are not indexed yet; longer than in the UI, which refreshes."""
+"""How long a page may take to be found; longer than in the UI, where the next page is soon read."""
+
+CATCH_UP_TIMEOUT_S = 5.0
+"""How long resumes that are not indexed yet are added to the index before the search."""
 
 COLUMNS = (
     Column("id", lambda entry: entry.id),
@@ -101,8 +105,8 @@ COLUMNS = (
     "--filter",
     "words",
     metavar="TEXT",
-    help="List only resumes that contain all words of TEXT in the title, name or email address. "
-    "Parts of words also match.",
+    help='List only resumes that match TEXT: all its words, in any field. `"a phrase"`, `-word`, '
+    "`word*`, and `skill:`, `place:`, `name:` and others before a word are possible.",
 )
 @click.option(
     "--sort",
@@ -134,6 +138,8 @@ def list_(
             page = list_sorted(store, chosen.id, Sort(sort), cursor=cursor, limit=limit)
             unindexed = 0
         else:
+            with contextlib.suppress(ResumesError):  # it may be read-only
+                catch_up(store, timeout_s=CATCH_UP_TIMEOUT_S)
             page, unindexed = find_page(
                 store, chosen.id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
             )

@@ -308,7 +308,6 @@ def _delete_rows(session: Session, account_id: str, table: Table) -> int:
 
 
 def _delete_rest(session: Session, account_id: str) -> int:
-    search_index.remove_strays(session, account_id)
     for table in ACCOUNT_TABLES:
         session.exec(delete(table).where(table.c.account_id == account_id))
     return session.exec(delete(accounts).where(accounts.c.id == account_id)).rowcount

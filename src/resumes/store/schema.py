@@ -280,21 +280,22 @@ class ImporterProcess(ImporterBase, table=True):
 class SearchProgress(OfAccount, table=True):
     """How far an account is indexed for search: all resumes up to the position `indexed_us` are.
 
-    `number` stands for the account inside the index; `last_seq` is the number of its last entry.
+    `number` stands for the account inside the index; `last_seq` is the number of its last entry, and
+    `entries` how many it has.
     """
 
     __tablename__: ClassVar[str] = "search_progress"
     __table_args__: ClassVar[Any] = CLUSTERED
     number: int = Field(unique=True, sa_type=BigInteger)
     last_seq: int = Field(sa_type=BigInteger)
+    entries: int
     indexed_us: int = Field(sa_type=BigInteger)
 
 
 class SearchEntry(OfAccount, table=True):
     """A resume in the search index. `seq` rises with the ids of an account and is never reused.
 
-    `words` is the searched text (resumes.store.search_index). The entry's trigrams are in a table of
-    each engine, and are computed again from the words to be removed.
+    Each engine has its own tables or columns for the tokens (resumes.store.search_engine).
     """
 
     __tablename__: ClassVar[str] = "search_entries"
@@ -304,7 +305,6 @@ class SearchEntry(OfAccount, table=True):
     )
     seq: int = Field(primary_key=True, sa_type=BigInteger)
     id: str = Field(sa_type=BinaryText)
-    words: str = Field(sa_type=BinaryText)
 
 
 class StoreFact(SQLModel, table=True):
@@ -354,23 +354,40 @@ _NOT_DONE: Final = (
     " (account_id, outcome, claim_id, reason) WHERE outcome != 'done'"
 )
 
+SEARCH_SQLITE: Final = (
+    # Only the entries of each token: neither text, nor positions. Its tokenizer leaves tokens as they are.
+    "CREATE VIRTUAL TABLE search_tokens USING fts5(tokens, content='', contentless_delete=1,"
+    """ detail=none, tokenize="ascii tokenchars '+#.'")""",
+    "CREATE VIRTUAL TABLE search_words USING fts5vocab('search_tokens', 'instance')",
+)
+SEARCH_POSTGRESQL: Final = (
+    "ALTER TABLE search_entries ADD COLUMN words TEXT COLLATE \"C\" NOT NULL DEFAULT ''",
+    # Rows stay short, so that those of a search are in few pages.
+    "ALTER TABLE search_entries SET (toast_tuple_target = 128)",
+    # The cost keeps every plan from computing the tokens of rows: it has to use the index.
+    "CREATE FUNCTION search_keys(words TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE PARALLEL SAFE"
+    " COST 100000 RETURN (SELECT string_to_array(words, ' '))",
+    # The size in KiB of what is written to the index at once; every search looks through it until then.
+    "CREATE INDEX ix_search_entries_words ON search_entries USING gin (search_keys(words))"
+    " WITH (gin_pending_list_limit = 1024)",
+    "ALTER INDEX ix_search_entries_words ALTER COLUMN 1 SET STATISTICS 0",
+    'CREATE TABLE search_words (term TEXT COLLATE "C" PRIMARY KEY)',
+)
+"""The tables of the search index that each engine has for itself (resumes.store.search_engine)."""
+
 _NOT_IN_MODELS: Final = {
     "sqlite": (
         _NOT_DONE,
-        # The table has only the entries of each trigram: neither text, nor positions, nor lengths.
-        "CREATE VIRTUAL TABLE search_trigrams USING fts5("
-        "trigrams, content='', detail=none, columnsize=0, tokenize='ascii')",
+        *SEARCH_SQLITE,
     ),
     "postgresql": (
         _NOT_DONE,
         # With room in the page to rewrite a row, no index has to change (pitfalls S18).
         "ALTER TABLE account_usage SET (fillfactor = 50)",
-        'CREATE TABLE search_trigrams (account_id TEXT COLLATE "C" REFERENCES accounts (id),'
-        " seq BIGINT, trigrams BIGINT[] NOT NULL, PRIMARY KEY (account_id, seq))",
-        "CREATE INDEX ix_search_trigrams ON search_trigrams USING gin (trigrams)",
+        *SEARCH_POSTGRESQL,
     ),
 }
-"""DDL beyond the models, such as the table of the search index (resumes.store.search_index).
+"""DDL beyond the models.
 
 Options of PostgreSQL in a model would import its dialect with the tables, which takes 40 ms.
 """

@@ -1,68 +1,50 @@
-"""Search of an account's resumes by the words of their title, name and email address.
+"""Search of an account's resumes by a query (resumes.search.query): its results, page by page.
 
-A resume's words are its title as a list shows it, its name and its email address, without case
-and accents. A term of a search is found in them anywhere if it has three characters or more, and
-where a word begins if it has fewer (`find_term`).
-
-Most results come from the index, which is written after the creates (resumes.store.search_index).
-Resumes that are not indexed yet have the last ids, so they are searched one by one after that.
-Both are compared by the same rule (`holds`), so a result does not depend on the index's progress.
+All results come from the index, which is written after the creates (resumes.store.search_index); how
+many resumes are not in it yet is returned with each page. Entries of the index are looked through in
+windows, from the cursor on. Some queries need proof that a resume matches, from its text. If that takes
+long, or if the index has nothing in many windows, a page ends early, with a cursor.
 """
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from resumes.errors import InvalidArgument
+from resumes.errors import InvalidArgument, StoreIncompatible
+from resumes.search.query import Query, parse_query
 from resumes.store.entry import Entry
-from resumes.store.schema import resumes
-from resumes.store.search_index import EMAIL, find_candidates, searched_words
+from resumes.store.schema import account_usage, search_entries, search_progress
+from resumes.store.search_engine import (
+    LARGE_UNIT,
+    SMALL_UNIT,
+    Found,
+    Lookup,
+    SearchEngine,
+    Window,
+    engine_on,
+)
 from resumes.store.statements import in_order
 from resumes.store.store import Store
-from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Page, check_cursor
-from resumes.text import find_term, folded
+from resumes.store.stored_resumes import MAX_LIMIT, Page, check_cursor
 
-MAX_TEXT_CHARS: Final = 200
-MAX_TERMS: Final = 10
+T = TypeVar("T")
 
 TIMEOUT_S: Final = 0.05
-"""How long resumes that are not indexed yet are searched by default."""
+"""How long a search takes by default until its page ends early."""
 
-PAGE_ROWS: Final = 200
-"""How many unindexed resumes one statement reads, so that none runs for long."""
+PROVED_ROWS: Final = 100
+"""How many resumes are read at once to be proved; each may have megabytes."""
 
-CANDIDATES: Final = 5_000
-"""How many results of the index are compared before the clock is checked. There are only so many if
-many resumes have all trigrams of a term, but not the term."""
-
-MAX_UNINDEXED: Final = 100_000
-"""The maximum number of unsearched resumes that are counted."""
-
-
-def parse_terms(text: str) -> list[str]:
-    """Return the words to look for, folded, each once; empty for a blank text.
-
-    Only the first 200 characters of the text count, and the first 10 words of them.
-    """
-    return list(dict.fromkeys(folded(text[:MAX_TEXT_CHARS]).split()))[:MAX_TERMS]
-
-
-def holds(words: str, terms: Iterable[str]) -> bool:
-    """Return whether the words of a resume contain all the terms."""
-    return all(find_term(words, term) >= 0 for term in terms)
+WINDOW_STEPS: Final = 2_000_000
+"""How often a token of the query may be in the entries of a window, so that none takes long."""
 
 
 class SearchResult(NamedTuple):
-    """Resumes that contain the words; and the number of unindexed resumes that were not searched.
-
-    Those come after the page, or with the newest first before the indexed ones. `unindexed` is 0 if
-    none was left out so far, and 100,000 for that many and more.
-    """
+    """Resumes that match the query; and how many of the account's newest are not searched yet."""
 
     page: Page
     unindexed: int
@@ -71,106 +53,150 @@ class SearchResult(NamedTuple):
 def find_page(
     store: Store,
     account_id: str,
-    words: str,
+    text: str,
     *,
     cursor: str = "",
     limit: int = MAX_LIMIT,
     is_newest_first: bool = False,
+    is_typing: bool = False,
     timeout_s: float = TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
-    """Return the resumes after the cursor that contain all the words, oldest first, at most `limit`.
+    """Return the resumes after the cursor that match the query, oldest first, at most `limit`.
 
-    Only the first 200 characters and 10 words of `words` count, and the first 500 characters of each
-    field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest
-    first, return the resumes before the cursor, in reverse order.
+    The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest first, return
+    the resumes before the cursor, in reverse order. With `is_typing`, more may follow the last word.
+    After `timeout_s` a page ends early; its cursor is None only if nothing follows.
 
-    Resumes that are not indexed yet are searched until `timeout_s` is over; then the page ends there,
-    or with the newest first continues with indexed resumes, and `unindexed` says how many were left
-    out. Raises InvalidArgument for blank words and a malformed cursor.
+    Raises InvalidArgument if the text has no words, and for a malformed cursor.
     """
-    terms = parse_terms(words)
-    if not terms:
-        raise InvalidArgument("Nothing to search for: enter a word or part of one")
+    query = parse_query(text, is_typing=is_typing)
+    if not query.terms:
+        raise InvalidArgument("Nothing to search for: enter a word")
     check_cursor(cursor)
     limit = max(1, min(limit, MAX_LIMIT))
-    deadline = monotonic() + timeout_s
+    ends_at = monotonic() + timeout_s
     with store.read() as connection:
-        scan = _Scan(
-            connection, account_id, terms, is_newest_first, lambda: monotonic() >= deadline
+        account = connection.execute(
+            _ACCOUNT.where(account_usage.c.account_id == account_id)
+        ).first()
+        if account is None:
+            return SearchResult(Page([], None), 0)
+        search = _Search(
+            connection, account_id, query, limit, is_newest_first, lambda: monotonic() >= ends_at
         )
-        # Close it immediately: an unfinished statement prevents checkpoints of the log.
-        with contextlib.closing(scan.iter_found(cursor)) as found:
-            entries = list(islice(found, limit + 1))
-        unindexed = 0
-        if scan.rest is not None:
-            rest = scan.rest.with_only_columns(resumes.c.id).limit(MAX_UNINDEXED).subquery()
-            unindexed = connection.execute(select(func.count()).select_from(rest)).scalar_one()
-        if len(entries) > limit:
-            return SearchResult(Page(entries[:limit], entries[limit - 1].id), unindexed)
-        return SearchResult(Page(entries, scan.goes_on_at), unindexed)
+        entries, stopped_at = search.run(account.number, cursor, account.last_seq)
+    unindexed = max(0, account.resume_count - account.entries)
+    if len(entries) > limit:
+        return SearchResult(Page(entries[:limit], entries[limit - 1].id), unindexed)
+    return SearchResult(Page(entries, stopped_at), unindexed)
 
 
-@dataclass(slots=True)
-class _Scan:
-    """A scan of an account's resumes in the order of ids, or in reverse order, until the time is over."""
+_ACCOUNT: Final = select(
+    account_usage.c.resume_count,
+    search_progress.c.number,
+    *(func.coalesce(search_progress.c[name], 0).label(name) for name in ("last_seq", "entries")),
+).outerjoin(search_progress, search_progress.c.account_id == account_usage.c.account_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search of an account's entries in the order of ids, or in reverse order, until it is late."""
 
     connection: Connection
     account_id: str
-    terms: Sequence[str]
+    query: Query
+    limit: int
     is_newest_first: bool
     is_late: Callable[[], bool]
-    rest: Select[Any] | None = None
-    """Selects the resumes that were not compared; None if all were."""
 
-    goes_on_at: str | None = None
-    """The cursor of the next page although this page is not full."""
+    def run(self, number: int | None, cursor: str, last_seq: int) -> tuple[list[Entry], str | None]:
+        """Return the entries after the cursor that match, one more than the limit if there are so many,
+        and the id at which the search was late; None if it was not."""
+        first, last = self._range(cursor, last_seq)
+        found: list[Entry] = []
+        if number is None or first > last:
+            return found, None
+        engine = engine_on(self.connection, self.account_id, number)
+        lookup = engine.look_up(self.query)
+        tokens = len(lookup.none) + sum(map(len, lookup.some))
+        for window in _iter_windows(first, last, tokens, self.is_newest_first):
+            for candidate in self._iter_candidates(engine, lookup, window, found):
+                if lookup.is_exact or self._is_proved(candidate):
+                    found.append(candidate.entry)
+                if len(found) > self.limit:
+                    return found, None
+                if not lookup.is_exact and self.is_late():
+                    return found, candidate.entry.id
+            is_all = window.first == first if self.is_newest_first else window.last == last
+            if not is_all and self.is_late() and (at := self._last_id(window)) is not None:
+                return found, at
+        return found, None
 
-    def iter_found(self, cursor: str) -> Generator[Entry, None, None]:
-        """Yield the resumes after the cursor that contain the terms, until the time is over."""
-        indexed, candidates = find_candidates(
-            self.connection,
-            self.account_id,
-            self.terms,
-            cursor,
-            is_newest_first=self.is_newest_first,
-        )
-        with contextlib.closing(candidates):
-            if self.is_newest_first:
-                yield from self._iter_unindexed(cursor, down_to=indexed)
-                self.goes_on_at = yield from self._iter_indexed(candidates)
-                return
-            stopped_at = yield from self._iter_indexed(candidates)
-        after = stopped_at or max(cursor, indexed)
-        if stopped_at is not None or self.is_late():
-            self.rest = self._following(after)
+    def _range(self, cursor: str, last_seq: int) -> tuple[int, int]:
+        """Return the numbers of the first and the last entry after the cursor."""
+        if not cursor:
+            return 1, last_seq
+        seqs = self._entries(search_entries.c.seq)
+        seqs = in_order(seqs, search_entries.c.id, cursor, is_newest_first=self.is_newest_first)
+        seq = self.connection.execute(seqs).scalar()
+        if seq is None:
+            return 1, 0
+        return (1, seq) if self.is_newest_first else (seq, last_seq)
+
+    def _last_id(self, window: Window) -> str | None:
+        """Return the id of the last entry of the window or before it, if there is one."""
+        seq = search_entries.c.seq
+        ids = self._entries(search_entries.c.id)
+        if self.is_newest_first:
+            ids = ids.where(seq >= window.first).order_by(seq)
         else:
-            yield from self._iter_unindexed(after)
+            ids = ids.where(seq <= window.last).order_by(seq.desc())
+        return self.connection.execute(ids).scalar()
 
-    def _iter_indexed(self, candidates: Any) -> Generator[Entry, None, str | None]:
-        """Yield the candidates that contain the terms; return the id at which the time was over, if any."""
-        for number, (words, *columns) in enumerate(candidates, 1):
-            if holds(words, self.terms):
-                yield Entry._make(columns)
-            if number % CANDIDATES == 0 and self.is_late():
-                return str(columns[0])
-        return None
+    def _entries(self, column: ColumnElement[T]) -> Select[T]:
+        return select(column).where(search_entries.c.account_id == self.account_id).limit(1)
 
-    def _iter_unindexed(self, cursor: str, *, down_to: str = "") -> Generator[Entry, None, None]:
-        following = self._following(cursor, down_to)
-        while page := self.connection.execute(following.limit(PAGE_ROWS)).all():
-            for row in page:
-                if holds(searched_words(row.title, row.name, row.email), self.terms):
-                    yield Entry._make(row[:-1])
-            following = self._following(page[-1].id, down_to)
-            if self.is_late():
-                self.rest = following
+    def _iter_candidates(
+        self, engine: SearchEngine, lookup: Lookup, window: Window, found: Sized
+    ) -> Iterator[Found]:
+        """Yield the entries that the index finds in the window, in order."""
+        while window.first <= window.last:
+            rows = self.limit + 1 - len(found) if lookup.is_exact else PROVED_ROWS
+            candidates = engine.find(
+                lookup,
+                window,
+                limit=rows,
+                is_newest_first=self.is_newest_first,
+                with_documents=not lookup.is_exact,
+            )
+            yield from candidates
+            if len(candidates) < rows:
                 return
-            if len(page) < PAGE_ROWS:
-                return
+            seq = candidates[-1].seq
+            side = {"last": seq - 1} if self.is_newest_first else {"first": seq + 1}
+            window = window._replace(**side)
 
-    def _following(self, cursor: str, down_to: str = "") -> Select[Any]:
-        """Select the resumes after the cursor; with the newest first, only down to an id."""
-        these = resumes.c.account_id == self.account_id, resumes.c.id > down_to
-        statement = select(*COLUMNS, EMAIL).where(*these)
-        return in_order(statement, resumes.c.id, cursor, is_newest_first=self.is_newest_first)
+    def _is_proved(self, candidate: Found) -> bool:
+        if candidate.document is None:
+            return False
+        entry = candidate.entry
+        with contextlib.suppress(StoreIncompatible):  # a damaged resume matches nothing
+            return self.query.matches(candidate.document, title=entry.title, name=entry.name)
+        return False
+
+
+def _iter_windows(first: int, last: int, tokens: int, is_newest_first: bool) -> Iterator[Window]:
+    """Yield windows of entries from one end on, small ones first: common words need no large ones."""
+    largest = max(1, WINDOW_STEPS // max(1, tokens) // LARGE_UNIT) * LARGE_UNIT
+    size, unit = 2 * SMALL_UNIT, SMALL_UNIT
+    while first <= last:
+        if is_newest_first:
+            start = max(first, last // unit * unit + unit - size)
+            yield Window(start, last, unit)
+            last = start - 1
+        else:
+            end = min(last, first // unit * unit + size - 1)
+            yield Window(first, end, unit)
+            first = end + 1
+        size, unit = min(2 * LARGE_UNIT if unit == SMALL_UNIT else largest, largest), LARGE_UNIT

@@ -14,9 +14,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from resumes.store import accounts
-from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
-from resumes.text import counted, folded
+from resumes.text import counted, folded, holds, parse_terms
 from tui.keys import ACTIONS, MODES, Target, shown_key
 from tui.screens.dialogs import Chooser
 from tui.session import TrailStep, UiSession

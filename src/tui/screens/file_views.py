@@ -17,9 +17,8 @@ from resumes.store.import_history import MAX_FILES, ORDER, FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item
 from resumes.store.import_requests import RequestKind
 from resumes.store.schema import ImportRequest
-from resumes.store.search import holds
 from resumes.store.store import Store
-from resumes.text import counted, folded, in_bytes
+from resumes.text import counted, folded, holds, in_bytes
 from resumes.watched_folder import find_filed, outcome_folder
 from resumes.watched_names import REPORT, find_extension
 from tui.screens.base import PageRead, RowPane

@@ -46,7 +46,7 @@ def read_page(
 
     `account` may be a name; None means the first one with resumes. The cursor is an ID, flipped if
     the newest come first. `about` is a pair: the account, None if there are none; and the number of
-    resumes that are too new to be indexed, None if only an earlier page can tell.
+    resumes that are too new to be searched.
     """
     if isinstance(account, str):
         account = accounts.get_account(store, account)
@@ -55,9 +55,9 @@ def read_page(
             return PageRead([], about=(None, 0))
         account = next((account for account in known if account.resume_count), known[0])
     cursor = flipped(cursor) if is_newest_first else cursor
-    unindexed: int | None = 0
+    unindexed = 0
     if text:
-        found = search.find_page(
+        page, unindexed = search.find_page(
             store,
             account.id,
             text,
@@ -66,9 +66,6 @@ def read_page(
             is_newest_first=is_newest_first,
             timeout_s=timeout_s,
         )
-        page, unindexed = found.page, found.unindexed
-        if is_newest_first and cursor and not unindexed:
-            unindexed = None
     else:
         sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
         page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)

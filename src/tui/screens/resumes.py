@@ -354,9 +354,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         )
 
     def page_arrived(self, read: PageRead[Entry]) -> Sequence[Content]:
-        self._account, unindexed = read.about
-        if unindexed is not None:
-            self._unindexed = unindexed
+        self._account, self._unindexed = read.about
         if self._account is None:
             return no_accounts(self.session)
         self.account = self.session.accounts[self.MODE] = name = self._account.name

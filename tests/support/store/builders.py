@@ -125,18 +125,15 @@ def index_all(store: Store) -> None:
         indexer.step()
 
 
-def indexed_trigrams(store: Store) -> list[str]:
-    """The trigrams that the search index holds for any resume, as it holds them."""
+def indexed_words(store: Store) -> set[str]:
+    """The tokens of all resumes in the search index."""
     if store.path is None:
         with store.read() as connection:
-            trigrams = text("SELECT DISTINCT unnest(trigrams)::text FROM search_trigrams")
-            return list(connection.execute(trigrams).scalars())
-    with sqlite_engine(store.path, transactions=False).connect() as connection:
-        connection.exec_driver_sql(
-            "CREATE VIRTUAL TABLE temp.trigrams USING fts5vocab('main', 'search_trigrams', 'instance')"
-        )
-        rows = connection.exec_driver_sql("SELECT DISTINCT term FROM temp.trigrams ORDER BY term")
-        return list(rows.scalars())
+            words = text("SELECT DISTINCT unnest(search_keys(words)) FROM search_entries")
+            return set(connection.execute(words).scalars())
+    with store.read() as connection:
+        rows = connection.exec_driver_sql("SELECT DISTINCT term FROM search_words")
+        return set(rows.scalars())
 
 
 # What importers bring, and what they are

@@ -20,6 +20,7 @@ from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict
 from resumes.store.store import Store
 from resumes.store.transfer.account_import import import_account
 from tests.support.store import builders as store_builders
+from tests.support.store.builders import index_all
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"
 """Breaks markup, quits at a click, writes the clipboard, clears the screen, turns text round."""
@@ -45,10 +46,14 @@ def a_section(section_type: str, *items: Mapping[str, Any], **fields: Any) -> di
     return {section_type: {"column": 0, **fields, "items": list(items)}}
 
 
-def stored(store: Store, *documents: Mapping[str, Any], account: str = "ana") -> list[str]:
-    """The documents are resumes of the account; their ids."""
+def stored(
+    store: Store, *documents: Mapping[str, Any], account: str = "ana", is_indexed: bool = True
+) -> list[str]:
+    """The documents are resumes of the account, and can be found; their ids."""
     new = [NewResume(parse(json.dumps(document).encode())) for document in documents]
     outcomes = creation.create(store, accounts.get_account(store, account).id, new)
+    if is_indexed:
+        index_all(store)
     return [outcome.id for outcome in outcomes if isinstance(outcome, Created)]
 
 

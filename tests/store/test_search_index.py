@@ -1,0 +1,389 @@
+"""The search index: written behind the creates by any number of processes, and corrected with each
+resume that is removed or changed."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from sqlalchemy import text as sql
+from sqlmodel import Session
+
+from resumes.analyzer import parse
+from resumes.errors import StoreUnavailable
+from resumes.store import (
+    Store,
+    accounts,
+    creation,
+    open_store,
+    search,
+    search_index,
+    stored_resumes,
+)
+from resumes.store.accounts import AccountInfo
+from resumes.store.creation import NewResume
+from resumes.store.schema import Document, ResumeRow
+from resumes.store.search_index import (
+    BUSY_SHARE,
+    CLEANING_INTERVAL_S,
+    IDLE_SHARE,
+    SLICE_ACCOUNTS,
+    SLICE_RESUMES,
+    YIELD_S,
+    IndexedCount,
+    Indexer,
+    count_indexed,
+    list_behind,
+)
+from resumes.store.stored_resumes import Page
+from tests.support.resumes import a_document
+from tests.support.store.builders import (
+    MakeAccount,
+    add_people,
+    add_resumes,
+    count_rows,
+    damage,
+    entries_of,
+    execute,
+    index_all,
+    indexed_words,
+    lose_table,
+    made_ids,
+)
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+INTERVAL_S = 0.01
+
+
+def indexed(store: Store) -> int:
+    return count_rows(store, "search_entries")
+
+
+def found(store: Store, account: AccountInfo, query: str) -> list[str]:
+    def read(cursor: str) -> Page:
+        return search.find_page(store, account.id, query, cursor=cursor, timeout_s=60).page
+
+    return [entry.id for entry in entries_of(read)]
+
+
+def test_an_account_is_a_range_of_entries_of_its_own(store: Store, an_account: MakeAccount) -> None:
+    mine, theirs = an_account("mine"), an_account("theirs")
+    for account in (mine, theirs, mine):
+        add_people(store, account, "Ada")
+        index_all(store)
+    assert len(found(store, mine, "ada")) == 2
+    assert len(found(store, theirs, "ada")) == 1
+    with store.read() as connection:
+        numbers = connection.execute(sql("SELECT number FROM search_progress ORDER BY number"))
+        assert numbers.scalars().all() == [1, 2]
+
+
+def test_a_slice_is_added_without_what_went_since_it_was_read(
+    store: Store, ana: AccountInfo
+) -> None:
+    gone, *_ = add_people(store, ana, "Ada", "Adam", "Bo")
+    assert step(store, lambda: stored_resumes.delete_resume(store, ana.id, gone)) == INTERVAL_S
+    assert indexed(store) == 2
+    assert len(found(store, ana, "ada")) == 1
+    assert list_behind(store) == []
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_slice_of_an_account_that_is_gone_or_going_is_not_added(
+    store: Store, ana: AccountInfo, is_gone: bool
+) -> None:
+    add_resumes(store, ana, 501)
+
+    def delete() -> None:
+        accounts.delete_account(
+            store, "ana", with_resumes=True, should_continue=lambda gone: is_gone
+        )
+
+    assert step(store, delete) == YIELD_S
+    assert (indexed(store), count_rows(store, "search_progress")) == (0, 0)
+    assert list_behind(store) == []
+
+
+def test_what_is_deleted_takes_its_words_along_and_no_number_is_used_again(
+    store: Store, ana: AccountInfo
+) -> None:
+    for _ in range(2):
+        (made,) = add_people(store, ana, "Ada Łukasz-Wójcik 山田")
+        index_all(store)
+        assert {"nlukasz", "n山田"} <= indexed_words(store)
+        stored_resumes.delete_resume(store, ana.id, made)
+        assert indexed_words(store) == set()
+        assert found(store, ana, "ada") == []
+        assert list_behind(store) == []  # although its newest resume went
+    with store.read() as connection:
+        assert connection.execute(sql("SELECT last_seq FROM search_progress")).scalars().one() == 2
+
+
+def test_a_large_account_goes_with_its_entries_also_when_some_were_removed_by_hand(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account, other = an_account("ana"), an_account("bo")
+    for some in (account, other):
+        add_resumes(store, some, 600)
+    index_all(store)
+    few = f"id IN (SELECT id FROM search_entries WHERE account_id = '{account.id}' LIMIT 2)"
+    damage(store, f"DELETE FROM search_entries WHERE account_id = '{account.id}' AND {few}")
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 600
+    assert len(found(store, other, "ada")) == 600
+    with store.read() as connection:
+        rows = connection.execute(sql("SELECT DISTINCT account_id FROM search_entries"))
+        assert rows.scalars().all() == [other.id]
+
+
+def test_a_resume_that_is_changed_is_found_by_its_new_words(store: Store, ana: AccountInfo) -> None:
+    changed, later = add_people(store, ana, "Ada", "Bo")
+    for is_indexed in (False, True):
+        if is_indexed:
+            index_all(store)
+
+        def change(session: Session) -> None:
+            resume = session.get_one(ResumeRow, (ana.id, changed))
+            stored = session.get_one(Document, (ana.id, changed))
+            resume.name = "Zoe"
+            stored.document = stored.document.replace("Ada", "Zoe")
+            search_index.replace(session, ana.id, resume, stored.document)
+
+        store.write(change, account_id=ana.id)
+    assert found(store, ana, "ada") == []
+    assert found(store, ana, "zoe") == [changed]
+    assert found(store, ana, "-nobody") == [changed, later]
+
+
+def test_a_resume_that_is_changed_while_it_is_indexed_is_read_again(
+    store: Store, ana: AccountInfo
+) -> None:
+    (changed,) = add_people(store, ana, "Ada")
+    change = f"UPDATE resumes SET name = 'Zoe', updated_at = 'later' WHERE id = '{changed}'"
+    assert step(store, lambda: execute(store, change)) == YIELD_S
+    index_all(store)
+    assert found(store, ana, "title:zoe") == [changed]
+
+
+def test_how_far_the_store_is_indexed_is_counted(store: Store, an_account: MakeAccount) -> None:
+    assert count_indexed(store) == IndexedCount(0, 0)
+    one, two = an_account("one"), an_account("two")
+    gone, *_ = add_people(store, one, "Ada", "Bo")
+    index_all(store)
+    add_people(store, one, "Zoe")
+    add_people(store, two, "Ada")
+    assert count_indexed(store) == IndexedCount(2, 4)
+    stored_resumes.delete_resume(store, one.id, gone)
+    assert count_indexed(store) == IndexedCount(1, 3)
+
+
+def test_words_that_no_resume_has_anymore_are_removed_in_time(
+    store: Store, ana: AccountInfo
+) -> None:
+    def listed() -> set[str]:
+        with store.read() as connection:
+            return set(connection.execute(sql("SELECT term FROM search_words")).scalars())
+
+    def resume(skill: str) -> NewResume:
+        skills = {"column": 0, "items": [{"tags": [skill, "Python"]}]}
+        return NewResume(parse(a_document(sections={"skills": skills})))
+
+    new = [resume(f"Language{number}") for number in range(60)]
+    made = made_ids(creation.create(store, ana.id, new))
+    index_all(store)
+    for gone in made[:-1]:
+        stored_resumes.delete_resume(store, ana.id, gone)
+    now_s = 0.0
+    indexer = Indexer(store, clock=lambda: now_s)
+    for _ in range(2):
+        indexer.step()
+        now_s += CLEANING_INTERVAL_S
+    for _ in range(5):
+        indexer.step()
+    assert listed() >= {"spython", "slanguage59"}
+    assert "slanguage3" not in listed()
+    assert found(store, ana, "lang*") == [made[-1]]
+
+
+# The indexer
+
+
+def test_a_step_ends_with_a_document_that_makes_it_large(
+    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_index, "SLICE_BYTES", 500)
+    add_resumes(store, ana, 6)
+    Indexer(store).step()
+    assert 0 < indexed(store) < 6
+    index_all(store)
+    assert indexed(store) == 6
+
+
+def test_a_step_is_for_several_accounts(store: Store, an_account: MakeAccount) -> None:
+    one, two = an_account("one"), an_account("two")
+    add_resumes(store, one, SLICE_RESUMES // 2)
+    add_resumes(store, two, SLICE_RESUMES)
+    Indexer(store).step()
+    assert indexed(store) == SLICE_RESUMES
+    for number in range(SLICE_ACCOUNTS + 3):
+        add_resumes(store, an_account(f"account-{number}"), 1)
+    while list_behind(store):
+        with suppress(StoreUnavailable):  # on a server, new accounts race for their numbers
+            Indexer(store).step()
+    assert indexed(store) == SLICE_RESUMES + SLICE_RESUMES // 2 + SLICE_ACCOUNTS + 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "documents SET document = 'Ada is no JSON'",
+        "documents SET document = CAST(x'7b22f67d' AS TEXT)",
+        "resumes SET title = CAST('Ada' AS BLOB)",
+        "resumes SET name = CAST('Ada' AS BLOB)",
+        "resumes SET name = CAST(x'416461f6' AS TEXT)",
+    ],
+)
+def test_a_damaged_resume_keeps_no_other_out_of_the_index(
+    store: Store, an_account: MakeAccount, caplog: pytest.LogCaptureFixture, change: str
+) -> None:
+    if store.path is None and "CAST" in change:
+        pytest.skip("PostgreSQL looks at what it takes")
+    damaged, other = an_account("damaged"), an_account("other")
+    before, broken, after = add_people(store, damaged, "Ada", "Ada", "Ada")
+    add_people(store, other, "Ada")
+    damage(store, f"UPDATE {change} WHERE id = :id", id=broken)
+
+    with caplog.at_level(logging.WARNING, "resumes.store"):
+        index_all(store)
+
+    assert found(store, damaged, "ada") == [before, after]
+    assert len(found(store, other, "ada")) == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The account {damaged.id} has 1 damaged resume, which searches do not find. "
+        "`resumes db check` says what to do"
+    ]
+    stored_resumes.delete_resume(store, damaged.id, broken)
+    assert indexed(store) == 3
+
+
+def test_two_indexers_of_one_store_index_each_resume_once_as_it_comes_in(
+    url: str, store: Store, ana: AccountInfo
+) -> None:
+    with open_store(url) as other, Indexer(store, interval_s=0), Indexer(other, interval_s=0):
+        for _ in range(20):
+            add_resumes(store, ana, 20)
+        wait_until(lambda: list_behind(store) == [])
+        add_resumes(store, ana, 1)
+        wait_until(lambda: indexed(store) == 401)
+    with store.read() as connection:
+        rows = connection.execute(sql("SELECT count(*), max(seq) FROM search_entries"))
+        assert rows.one() == (401, 401)
+    assert not any(thread.name == "search-indexer" for thread in threading.enumerate())
+
+
+class Looks:
+    """An indexer's clock: it is looked at before and after resumes are read, which take a second."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def __call__(self) -> float:
+        self.seconds.append(float(len(self.seconds)))
+        return self.seconds[-1]
+
+
+def step(store: Store, meanwhile: Callable[[], object]) -> float:
+    """An indexer's step, with something that is done after its resumes were read, and before they are
+    added."""
+    looks = Looks()
+
+    def clock() -> float:
+        if looks() == 1:
+            meanwhile()
+        return looks.seconds[-1]
+
+    return Indexer(store, interval_s=INTERVAL_S, clock=clock).step()
+
+
+@pytest.mark.timing
+def test_a_step_adds_a_slice_and_rests_longer_while_more_comes_in_or_there_is_other_work(
+    store: Store, ana: AccountInfo
+) -> None:
+    # Adding took little of the real clock.
+    busy = pytest.approx(1 / BUSY_SHARE - 1, rel=0.5)
+    idle = pytest.approx(1 / IDLE_SHARE - 1, rel=0.5)
+    is_busy = iter([False, False, True, False, False]).__next__
+    indexer = Indexer(store, interval_s=INTERVAL_S, clock=Looks(), is_busy=is_busy)
+    add_resumes(store, ana, 5 * SLICE_RESUMES)
+    assert [indexer.step() for _ in range(4)] == [busy, idle, busy, idle]
+    assert indexed(store) == 4 * SLICE_RESUMES
+    assert [indexer.step(), indexer.step()][1] == INTERVAL_S
+    assert indexed(store) == 5 * SLICE_RESUMES
+
+
+@pytest.mark.sqlite("its version")
+def test_a_store_that_nobody_wrote_to_is_asked_for_its_version_alone(
+    store: Store, an_account: MakeAccount
+) -> None:
+    looks = Looks()
+    indexer = Indexer(store, clock=looks)
+    add_resumes(store, an_account(), 1)
+    while list_behind(store):
+        indexer.step()
+    indexer.step()
+    seen = len(looks.seconds)
+    indexer.step()
+    assert len(looks.seconds) == seen
+    an_account("another")
+    indexer.step()
+    assert len(looks.seconds) > seen
+
+
+def test_an_indexer_leaves_the_store_to_another_that_was_sooner(
+    store: Store, ana: AccountInfo
+) -> None:
+    add_resumes(store, ana, 1)
+    assert step(store, lambda: index_all(store)) == YIELD_S
+    assert indexed(store) == 1
+
+
+@pytest.mark.parametrize("is_unknown", [False, True])
+def test_failures_are_logged_once_and_what_failed_is_tried_again(
+    store: Store, ana: AccountInfo, caplog: pytest.LogCaptureFixture, is_unknown: bool
+) -> None:
+    looks = Looks()
+
+    def clock() -> float:
+        if looks() < 3 and is_unknown:
+            raise ZeroDivisionError
+        return looks.seconds[-1]
+
+    add_resumes(store, ana, 1)
+    if not is_unknown:
+        lose_table(store, "search_progress")
+    with (
+        caplog.at_level(logging.WARNING, "resumes.store"),
+        Indexer(store, interval_s=INTERVAL_S, retry_s=INTERVAL_S, clock=clock),
+    ):
+        wait_until(lambda: len(looks.seconds) > 4)
+        if not is_unknown:
+            execute(store, "ALTER TABLE elsewhere RENAME TO search_progress")
+        wait_until(lambda: indexed(store) == 1)
+    (told,) = [record for record in caplog.records if "search index" in record.getMessage()]
+    assert "will retry" in told.getMessage()
+    assert (told.exc_info is not None) is is_unknown
+
+
+def test_an_indexer_outlives_its_store(
+    url: str, store: Store, ana: AccountInfo, caplog: pytest.LogCaptureFixture
+) -> None:
+    add_resumes(store, ana, 1)
+    closed = open_store(url)
+    closed.close()
+    with Indexer(closed, interval_s=INTERVAL_S, retry_s=INTERVAL_S):
+        wait_until(lambda: any("store is closed" in one.getMessage() for one in caplog.records))
+        assert "search-indexer" in [thread.name for thread in threading.enumerate()]
+    assert indexed(store) == 0
+    assert search.find_page(store, ana.id, "ada").unindexed == 1
