@@ -17,8 +17,10 @@ from resumes.health.import_checks import iter_importer_findings
 from resumes.health.metrics import QueryCache, read_metrics
 from resumes.health.store_checks import (
     LARGE_LOG_BYTES,
+    MAX_UNINDEXED,
     ServerFacts,
     check_size,
+    find_index_lag,
     find_old_files_in_use,
     iter_server_findings,
     read_server_facts,
@@ -30,6 +32,7 @@ from resumes.store.creation import create
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
 from resumes.store.schema import account_usage
+from resumes.store.search_index import IndexedCount
 from resumes.store.store import Size, close_store, reopen_store
 from resumes.text import in_bytes
 from tests.health.conftest import MY_NAME, command_line, find, opening, write
@@ -185,6 +188,17 @@ def test_counters_that_lie_are_found(
     [finding] = find(installation, "counters")
 
     assert finding.text == f"wrong in {account.name} (7 instead of 0)"
+
+
+def test_an_index_that_is_being_built_is_told(
+    installation: Installation, store: Store, account: AccountInfo
+) -> None:
+    assert find(installation, "search") == []
+    assert find_index_lag(IndexedCount(5, 5 + MAX_UNINDEXED)) is None
+    finding = find_index_lag(IndexedCount(1_234, 5_678))
+    assert finding is not None
+    assert finding.severity is Severity.WARNING
+    assert finding.text.startswith("1,234 of 5,678 resumes are in the search index")
 
 
 # A PostgreSQL server

@@ -21,6 +21,7 @@ from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_fo
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans, stored_resumes
 from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, parse_address
+from resumes.store.search_index import count_indexed
 from resumes.store.sqlite.place import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Store
 
@@ -161,6 +162,8 @@ def _iter_store_findings(
 ) -> Iterator[Finding]:
     yield store_checks.check_size(store.measure())
     yield store_checks.check_counters(cache.get(accounts.list_wrong, store))
+    if (lag := store_checks.find_index_lag(cache.get(count_indexed, store))) is not None:
+        yield lag
     known = accounts.list_accounts(store)
     yield from store_checks.iter_quota_findings(installation, known, plans.list_plans(store))
     yield from store_checks.iter_key_findings(installation, store)

@@ -28,6 +28,7 @@ from resumes.store.addresses import find_without_secrets
 from resumes.store.api_keys import KeyState
 from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
+from resumes.store.search_index import IndexedCount
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.store import Size, Store, read_fact
 from resumes.text import counted, in_bytes
@@ -155,6 +156,21 @@ def check_counters(wrong: Sequence[Any]) -> Finding:
         for counter in wrong[:MAX_NAMED]
     )
     return Finding("counters", f"wrong in {named}", "This is a bug: please report it")
+
+
+MAX_UNINDEXED: Final = 1_000
+"""Resumes that are new, and those of a folder that is being imported, may not be indexed yet."""
+
+
+def find_index_lag(count: IndexedCount) -> Finding | None:
+    """Return the finding on a search index that is being built; None if it has nearly all resumes."""
+    if count.resumes - count.indexed <= MAX_UNINDEXED:
+        return None
+    return warning(
+        "search",
+        f"{count.indexed:,} of {counted(count.resumes, 'resume')} are in the search index; searches do not find the others yet",
+        "Wait: the others are added while `resumes up` or another service runs",
+    )
 
 
 # A PostgreSQL server.
