@@ -1,71 +1,248 @@
 """What searching costs: finding, indexing, and what an indexer takes from creates.
 
-    .venv/bin/python benchmarks/search.py [--resumes N] [--creates N] [--idle S]
+    .venv/bin/python -m benchmarks.search [--resumes N] [--postgresql VERSION] [--corpus FILE]
 
-Makes a store in a temporary folder (TMPDIR chooses the disk) and leaves nothing behind. Its first
-account has N resumes of made-up people, one in seven without a title, and small documents; the
-second has ten of them.
+Makes a store in a temporary folder (TMPDIR chooses the disk) and leaves nothing behind. On PostgreSQL
+it is a server of its own. The resumes are those of the corpus, a tar file of resumes in the analyzer
+format, or else the samples, with other words in place of 38 % of theirs, a fifth of them rare, and with
+names, addresses, places and skills that are made up. 48 accounts have them, the first one 60 %.
+
+`--creates` and `--idle` set the amounts of what is measured besides; 0 skips that part.
 """
 
 import argparse
+import contextlib
+import json
 import random
+import re
 import statistics
+import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate, islice
 from pathlib import Path
+from typing import Any
 
-import orjson
+from tests.support import postgres
 
 from resumes import analyzer
+from resumes.search.words import index_tokens
 from resumes.store import Store, accounts, creation, open_store, plans, search, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import NewResume
 from resumes.store.plans import PlanChange
-from resumes.store.search_index import Indexer, list_behind
+from resumes.store.search_index import SLICE_RESUMES, Indexer, list_behind
 from resumes.store.sqlite.driver import dbapi
 
-SAMPLE = Path(__file__).parents[1] / "sample_data" / "nurse-double-column-en.json"
+SAMPLES = Path(__file__).parents[1] / "sample_data"
+ACCOUNTS = 48
+LARGEST = 0.6
 BATCH = 500
 COMMIT = 100
 RUNS = 20
+DURABLE = {"fsync": "on", "full_page_writes": "on", "shared_buffers": "512MB"}
 
+REPLACED, RARE = 0.38, 0.2
 SYLLABLES = [
-    "an", "ber", "chi", "do", "el", "fa", "gri", "ho", "is", "jo", "ka", "lu", "mi", "no", "ol",
-    "pe", "qui", "ra", "sa", "tu", "ul", "vi", "wa", "xe", "yo", "za", "sch", "mar", "ton",
-]  # fmt: skip
-TITLES = [
-    "Software Engineer", "Senior Nurse", "Project Manager", "Data Analyst", "Mathematics Teacher",
-    "Sales Assistant", None,
-]  # fmt: skip
-HOSTS = ["example.com", "mail.example.org", "example.net"]
+    "an",
+    "ber",
+    "chi",
+    "do",
+    "el",
+    "fa",
+    "gri",
+    "ho",
+    "is",
+    "jo",
+    "ka",
+    "lu",
+    "mi",
+    "no",
+    "ol",
+    "pe",
+    "qui",
+    "ra",
+    "sa",
+    "tu",
+    "ul",
+    "vi",
+    "wa",
+    "xe",
+    "yo",
+    "za",
+    "sch",
+    "mar",
+    "ton",
+]
+THIRDS = ("umbrix", "quorvan", "plastero")
+"""Words of which each resume has one."""
 
 
-def iter_people(*, large: bool = False) -> Iterator[NewResume]:
-    """Resumes of people without end, always the same ones; `large` ones are as analyzers make them."""
-    choose = random.Random(1)
-    sections = orjson.loads(SAMPLE.read_bytes())["sections"] if large else {}
-    names = ["".join(choose.choices(SYLLABLES, k=choose.choice((2, 3)))) for _ in range(20_000)]
-    while True:
-        first, last = choose.choice(names[:2_000]), choose.choice(names)
-        name, title = f"{first.title()} {last.title()}", choose.choice(TITLES)
-        email = f"{first}.{last}{choose.randrange(100)}@{choose.choice(HOSTS)}"
-        header = {"name": name, "email": email}
-        document = orjson.dumps({"header": header, "sections": sections, "title": title})
-        yield NewResume(analyzer.Resume(title, name, "Resume.pdf", document, ()))
+class Mixer:
+    """Makes resumes without end from those of a corpus, always the same ones for a seed."""
+
+    def __init__(self, corpus: Path | None, seed: int = 1) -> None:
+        self._random = choose = random.Random(seed)
+        counts: Counter[str] = Counter()
+        self._templates: list[tuple[list[str], list[int]]] = []
+        for document in _documents(corpus):
+            document["header"] = dict.fromkeys(("name", "email", "location", "title"))
+            text = json.dumps(document["sections"], ensure_ascii=False)
+            # Words of texts, which stand between blanks or punctuation, not names of fields.
+            pieces = re.split(r"([A-Za-z]{2,}(?=[ .,;)]))", text)
+            self._templates.append((pieces, list(range(1, len(pieces), 2))))
+            counts.update(pieces[1::2])
+        self.words = [word for word, _ in counts.most_common()]
+        self._weights = list(accumulate(counts[word] for word in self.words))
+        self.tail = [self._made(choose.choice((2, 3, 3, 4))) for _ in range(400_000)]
+        self._tail_weights = list(accumulate(1 / (20 + n) for n in range(len(self.tail))))
+        self.first_names = [self._made(2) for _ in range(3_000)]
+        self.last_names = [self._made(choose.choice((2, 3))) for _ in range(60_000)]
+        self.places = [self._made(choose.choice((2, 3))) for _ in range(300)]
+        self.skills = [self._made(choose.choice((2, 3))) for _ in range(2_000)]
+
+    def _made(self, syllables: int) -> str:
+        return "".join(self._random.choices(SYLLABLES, k=syllables))
+
+    def _zipf(self, words: Sequence[str]) -> str:
+        """Return a word; the first ones are common."""
+        return words[int(len(words) ** self._random.random()) - 1]
+
+    def document(self) -> bytes:
+        """Return the JSON text of a resume."""
+        choose = self._random
+        pieces, places = choose.choice(self._templates)
+        pieces = pieces.copy()
+        replaced = [place for place in places if choose.random() < REPLACED]
+        new = choose.choices(self.words, cum_weights=self._weights, k=len(replaced))
+        for at, word in zip(replaced, new, strict=True):
+            if choose.random() < RARE:
+                (word,) = choose.choices(self.tail, cum_weights=self._tail_weights)
+            pieces[at] = word
+        first, last = self._zipf(self.first_names), self._zipf(self.last_names)
+        place, title = self._zipf(self.places), " ".join(choose.choices(self.words[:300], k=2))
+        header = {
+            "name": f"{first.title()} {last.title()}",
+            "title": f"{title} {choose.choice(THIRDS)}",
+            "email": f"{first}.{last}{choose.randrange(100)}@example.{choose.choice(('com', 'org'))}",
+            "location": f"{place.title()}, {choose.choice(('PT', 'DE', 'US'))}",
+        }
+        skills = [self._zipf(self.skills) for _ in range(8)]
+        text = "".join(pieces)
+        made = f'"skills": {{"column": 0, "items": [{{"tags": {json.dumps(skills)}}}]}}'
+        sections = f"{text[:-1]}{', ' if len(text) > 2 else ''}{made}}}"
+        return f'{{"header": {json.dumps(header)}, "sections": {sections}}}'.encode()
+
+    def __iter__(self) -> Iterator[NewResume]:
+        while True:
+            yield NewResume(analyzer.parse(self.document()))
 
 
-def create_many(
-    store: Store, account: AccountInfo, people: Iterator[NewResume], batch: int
-) -> None:
-    while some := list(islice(people, batch)):
+def _documents(corpus: Path | None) -> Iterator[dict[str, Any]]:
+    if corpus is None:
+        for path in sorted(SAMPLES.glob("*-en.json")):
+            yield json.loads(path.read_bytes())
+        return
+    with tarfile.open(corpus) as archive:
+        for member in archive:
+            if (file := archive.extractfile(member)) is not None:
+                document = json.load(file)
+                document["sections"].pop("skills", None)
+                yield document
+
+
+def create_many(store: Store, account: AccountInfo, new: Iterator[NewResume], batch: int) -> None:
+    while some := list(islice(new, batch)):
         creation.create(store, account.id, some, deadline_s=60)
+
+
+def fill(store: Store, known: Sequence[AccountInfo], mixer: Mixer, resumes: int) -> None:
+    choose, made = random.Random(2), iter(mixer)
+    for _ in range(resumes // BATCH):
+        # The accounts take turns, as in a service.
+        few = choose.choices(known[1:], k=10)
+        create_many(store, known[0], islice(made, int(BATCH * LARGEST)), BATCH)
+        for account in few:
+            create_many(store, account, islice(made, int(BATCH * (1 - LARGEST) / 10)), BATCH)
+
+
+# Finding
+
+
+def kinds_of_queries(mixer: Mixer) -> dict[str, Callable[[], str]]:
+    """What is searched for, by kind; each call returns another query."""
+    choose = random.Random(3)
+
+    def common() -> str:
+        return choose.choice(mixer.words[10:110])
+
+    def rare() -> str:
+        return choose.choice(mixer.tail[20_000:])
+
+    def skill() -> str:
+        return f"skill:{choose.choice(mixer.skills[:20])}"
+
+    def beginning(chars: int) -> str:
+        return f"name:{choose.choice(mixer.last_names[:1_000])[:chars]}"
+
+    return {
+        "1 common word": common,
+        "2 common words": lambda: f"{common()} {common()}",
+        "3 common words": lambda: f"{common()} {common()} {common()}",
+        "rare word": rare,
+        "rare and common": lambda: f"{rare()} {common()}",
+        "skill:": skill,
+        "skill: and place:": lambda: f"{skill()} place:{choose.choice(mixer.places[:20])}",
+        "skill: and rare": lambda: f"{skill()} {rare()}",
+        **{f"name:, {n} letters": partial(beginning, n) for n in (1, 2, 3, 5)},
+        "-word": lambda: f"-{common()}",
+        "-word, that nearly all have": lambda: f"-title:{' -title:'.join(THIRDS[:2])}",
+        "two of three thirds: nothing": lambda: " ".join(choose.sample(THIRDS, 2)),
+        "word*, common": lambda: (
+            f"{choose.choice([w for w in mixer.words[:300] if len(w) > 4])[:4]}*"
+        ),
+        "word*, rare": lambda: f"{rare()[:5]}*",
+        '"two common words"': lambda: f'"{common()} {common()}"',
+        "20 words": lambda: " ".join(common() for _ in range(20)),
+        "20 negative words": lambda: " ".join(f"-{common()}" for _ in range(20)),
+    }
+
+
+def measure_finding(store: Store, account: AccountInfo, mixer: Mixer, *, queries: int) -> None:
+    print(
+        f"{'first page of 100, ms':<30}{'found':>6}{'median':>9}{'p95':>9}{'worst':>9}  newest first: {'median':>9}{'p95':>9}{'worst':>9}"
+    )
+    for kind, next_query in kinds_of_queries(mixer).items():
+        texts = [next_query() for _ in range(queries)]
+        line, counts = "", []
+        for is_newest_first in (False, True):
+            ms = []
+            for text in texts:
+                began_s = time.perf_counter()
+                found = search.find_page(store, account.id, text, is_newest_first=is_newest_first)
+                ms.append(1_000 * (time.perf_counter() - began_s))
+                counts.append(len(found.page.entries))
+            ms.sort()
+            line += (
+                f"{statistics.median(ms):>9.2f}{ms[int(0.95 * len(ms))]:>9.2f}{ms[-1]:>9.2f}"
+                + " " * 16
+            )
+        print(f"{kind:<30}{statistics.median(counts):>6.0f}{line}", flush=True)
+    print()
+
+
+# Indexing
 
 
 def size_bytes(store: Store) -> int:
     with store.read() as connection:
+        if store.path is None:
+            names = ("search_entries", "search_words", "search_progress")
+            each = [f"pg_total_relation_size('{name}')" for name in names]
+            return int(connection.exec_driver_sql(f"SELECT {' + '.join(each)}").scalar_one())
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         return int(pages * connection.exec_driver_sql("PRAGMA page_size").scalar_one())
 
@@ -77,101 +254,77 @@ def index_all(store: Store) -> None:
 
 
 def measure_indexing(store: Store, resumes: int) -> None:
-    before, began_s = size_bytes(store), time.perf_counter()
+    """Index without pauses; then the pauses of an idle machine are added."""
+    commits: list[float] = []
+    store.write_queue.observe = lambda _, took_s: commits.append(took_s)
+    before, began_s, cpu_s = size_bytes(store), time.perf_counter(), time.process_time()
     index_all(store)
-    took_s = time.perf_counter() - began_s
-    grown = (size_bytes(store) - before) / resumes
-    print(f"indexed {resumes / took_s:,.0f} resumes/s, {took_s:.1f} s; {grown:.0f} bytes each\n")
+    took_s, cpu_s = time.perf_counter() - began_s, time.process_time() - cpu_s
+    store.write_queue.observe = lambda count, took_s: None
+    commits.sort()
+    print(
+        f"indexed {resumes / took_s:,.0f} resumes/s; {1e6 * cpu_s / resumes:.0f} µs of this process each; "
+        f"{(size_bytes(store) - before) / resumes:.0f} bytes each\n"
+        f"a commit of {SLICE_RESUMES}: median {1_000 * statistics.median(commits):.1f} ms, "
+        f"p99 {1_000 * commits[int(0.99 * len(commits))]:.1f}, worst {1_000 * commits[-1]:.1f}\n"
+    )
 
 
-def measure_finding(store: Store, large: AccountInfo, small: AccountInfo) -> None:
-    person = stored_resumes.list_page(store, large.id).entries[7].name
-    assert person is not None
-    first, last = person.lower().split()
-    searches = [
-        "a", "x", "an", "example", "engineer", "nurse tu", first, last, f"{first} {last}",
-        last[1:], "zzzz", "comple", "nurse engineer", "example.com mail.",
-    ]  # fmt: skip
-    print(f"{'first page of 100':<40}{'found':>6}{'median ms':>11}{'worst ms':>10}")
-    for words in searches:
-        show_search(store, large, words)
-    for words in ("a", "example", last):
-        show_search(store, small, words, beside="in the account of ten: ")
-    show_search(store, large, "example", cursor=middle(store, large), beside="from the middle on: ")
-    print()
+def measure_words(mixer: Mixer) -> None:
+    documents = [mixer.document() for _ in range(300)]
+    began_s = time.process_time()
+    tokens = [index_tokens(document, title=None, name=None) for document in documents]
+    took_s = time.process_time() - began_s
+    size = statistics.mean(map(len, documents))
+    count = statistics.mean(map(len, tokens))
+    print(
+        f"{size:,.0f} bytes, {count:.0f} tokens a resume, {1e6 * took_s / 300:.0f} µs to find them\n"
+    )
 
 
-def middle(store: Store, account: AccountInfo) -> str:
-    """The id of the resume that half of the account's come after."""
-    statement = "SELECT id FROM resumes WHERE account_id = ? ORDER BY id LIMIT 1 OFFSET ?"
-    count = accounts.get_account(store, account.name).resume_count
-    with store.read() as connection:
-        row = connection.exec_driver_sql(statement, (account.id, count // 2)).one()
-    return str(row[0])
-
-
-def show_search(
-    store: Store, account: AccountInfo, words: str, *, cursor: str = "", beside: str = ""
-) -> None:
-    def find() -> search.SearchResult:
-        return search.find_page(store, account.id, words, cursor=cursor)
-
-    ms = [1_000 * seconds(find) for _ in range(RUNS)]
-    found = len(find().page.entries)
-    print(f"{beside + repr(words):<40}{found:>6}{statistics.median(ms):>11.2f}{max(ms):>10.2f}")
-
-
-def seconds(action: Callable[[], object]) -> float:
-    began_s = time.perf_counter()
-    action()
-    return time.perf_counter() - began_s
-
-
-def measure_tail(store: Store) -> None:
-    """How many resumes that are not indexed are looked through in the time that there is."""
-    account = accounts.create_account(store, "behind", plan="business")
-    create_many(store, account, islice(iter_people(large=True), 20_000), BATCH)
-    left = [search.find_page(store, account.id, "zzzz").unindexed for _ in range(RUNS)]
-    through = 20_000 - statistics.median(left)
-    print(f"not indexed, looked through in {search.TIMEOUT_S * 1_000:.0f} ms: {through:,.0f}\n")
-    index_all(store)
-
-
-def measure_creating(store: Store, creates: int) -> None:
+def measure_creating(store: Store, mixer: Mixer, creates: int) -> None:
     """Creates without pause in one thread, without an indexer and with one, in turn."""
-    print(f"{creates:,} creates of {SAMPLE.stat().st_size:,} bytes, {COMMIT} a commit")
     rates: dict[bool, list[float]] = {False: [], True: []}
     for number in range(6):
         has_indexer = number % 2 == 1
         account = accounts.create_account(store, f"busy-{number}", plan="business")
-        people = list(islice(iter_people(large=True), creates))
-        with Indexer(store) if has_indexer else nullcontext():
-            took_s = seconds(lambda a=account, p=people: create_many(store, a, iter(p), COMMIT))  # type: ignore[misc]  # bound at once
-        rates[has_indexer].append(creates / took_s)
+        new = list(islice(mixer, creates))
+        with Indexer(store) if has_indexer else contextlib.nullcontext():
+            began_s = time.perf_counter()
+            create_many(store, account, iter(new), COMMIT)
+            rates[has_indexer].append(creates / (time.perf_counter() - began_s))
         index_all(store)
     without, with_one = (statistics.median(rates[has_indexer]) for has_indexer in (False, True))
     print(
-        f"without an indexer {without:,.0f}/s, with one {with_one:,.0f}/s: {with_one / without:.3f}\n"
+        f"{creates:,} creates, {COMMIT} a commit, per second: without an indexer {without:,.0f}, with one {with_one:,.0f}: {with_one / without:.3f}\n"
     )
 
 
-def measure_lag(store: Store) -> None:
+def measure_lag(store: Store, mixer: Mixer) -> None:
     """How long after its create a resume is in the index, where nothing else happens."""
     account = accounts.create_account(store, "calm", plan="business")
     waits = []
     with Indexer(store):
-        for person in islice(iter_people(large=True), 20):
-            creation.create(store, account.id, [person])
-            waits.append(seconds(lambda: wait_until_indexed(store)))
+        for resume in islice(mixer, 20):
+            creation.create(store, account.id, [resume])
+            began_s = time.perf_counter()
+            while list_behind(store):
+                time.sleep(0.005)
+            waits.append(time.perf_counter() - began_s)
             time.sleep(random.random() / 5)
     print(
         f"indexed after its create: median {statistics.median(waits):.2f} s, worst {max(waits):.2f} s"
     )
 
 
-def wait_until_indexed(store: Store) -> None:
-    while list_behind(store):
-        time.sleep(0.005)
+def measure_deleting(store: Store, account: AccountInfo) -> None:
+    page = stored_resumes.list_page(store, account.id, limit=100)
+    began_s = time.process_time()
+    for entry in page.entries:
+        stored_resumes.delete_resume(store, account.id, entry.id)
+    print(
+        f"deleted one by one: {1e6 * (time.process_time() - began_s) / 100:.0f} µs of this process each"
+    )
 
 
 def measure_idle(store: Store, span_s: float) -> None:
@@ -183,26 +336,50 @@ def measure_idle(store: Store, span_s: float) -> None:
     print(f"an idle indexer: {used:.4%} of a core over {span_s:.0f} s")
 
 
+@contextlib.contextmanager
+def a_store(version: str | None) -> Iterator[Store]:
+    with contextlib.ExitStack() as stack:
+        if version is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            url = f"sqlite:///{folder}/r.db"
+        else:
+            server = stack.enter_context(postgres.running(version, settings=DURABLE))
+            url = server.url(server.make_database())
+        yield stack.enter_context(open_store(url))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--resumes", type=int, default=1_000_000)
+    parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--creates", type=int, default=30_000)
     parser.add_argument("--idle", type=float, default=10)
+    parser.add_argument("--postgresql", metavar="VERSION", choices=postgres.VERSIONS)
+    parser.add_argument("--corpus", type=Path)
     arguments = parser.parse_args()
-    print(f"SQLite {dbapi.sqlite_version}, {arguments.resumes:,} resumes\n")
-    with tempfile.TemporaryDirectory() as folder, open_store(f"sqlite:///{folder}/r.db") as store:
+    engine = (
+        f"PostgreSQL {arguments.postgresql}"
+        if arguments.postgresql
+        else f"SQLite {dbapi.sqlite_version}"
+    )
+    print(f"{engine}, {arguments.resumes:,} resumes\n")
+    mixer = Mixer(arguments.corpus)
+    measure_words(mixer)
+    with a_store(arguments.postgresql) as store:
         plans.set_plan_limits(store, PlanChange("business", None))
-        large, small = (
-            accounts.create_account(store, name, plan="business") for name in ("large", "small")
-        )
-        create_many(store, large, islice(iter_people(), arguments.resumes), BATCH)
-        create_many(store, small, islice(iter_people(), 10), BATCH)
+        known = [accounts.create_account(store, f"a{n}", plan="business") for n in range(ACCOUNTS)]
+        fill(store, known, mixer, arguments.resumes)
         measure_indexing(store, arguments.resumes)
-        measure_finding(store, large, small)
-        measure_tail(store)
-        measure_creating(store, arguments.creates)
-        measure_lag(store)
-        measure_idle(store, arguments.idle)
+        for account in (known[0], known[1]):
+            count = accounts.get_account(store, account.name).resume_count
+            print(f"in an account of {count:,}")
+            measure_finding(store, account, mixer, queries=arguments.queries)
+        measure_deleting(store, known[0])
+        if arguments.creates:
+            measure_creating(store, mixer, arguments.creates)
+            measure_lag(store, mixer)
+        if arguments.idle:
+            measure_idle(store, arguments.idle)
 
 
 if __name__ == "__main__":
