@@ -3,8 +3,9 @@ resume that is removed or changed."""
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from sqlalchemy import text as sql
@@ -37,6 +38,7 @@ from resumes.store.search_index import (
     list_behind,
 )
 from resumes.store.stored_resumes import Page
+from resumes.store.write_queue import Write
 from tests.support.resumes import a_document
 from tests.support.store.builders import (
     MakeAccount,
@@ -297,17 +299,20 @@ class Looks:
 def step(store: Store, meanwhile: Callable[[], object]) -> float:
     """An indexer's step, with something that is done after its resumes were read, and before they are
     added."""
-    looks = Looks()
+    commit = store.commit
 
-    def clock() -> float:
-        if looks() == 1:
-            meanwhile()
-        return looks.seconds[-1]
+    def commit_later(writes: Sequence[Write]) -> list[Any]:
+        patch.undo()
+        meanwhile()
+        return commit(writes)
 
-    return Indexer(store, interval_s=INTERVAL_S, clock=clock).step()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "commit", commit_later)
+        return Indexer(store, interval_s=INTERVAL_S).step()
 
 
 @pytest.mark.timing
+@pytest.mark.sqlite("a server adds more at once")
 def test_a_step_adds_a_slice_and_rests_longer_while_more_comes_in_or_there_is_other_work(
     store: Store, ana: AccountInfo
 ) -> None:

@@ -366,7 +366,7 @@ SEARCH_POSTGRESQL: Final = (
     "ALTER TABLE search_entries SET (toast_tuple_target = 128)",
     # The cost keeps every plan from computing the tokens of rows: it has to use the index.
     "CREATE FUNCTION search_keys(words TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE PARALLEL SAFE"
-    " COST 100000 RETURN (SELECT string_to_array(words, ' '))",
+    " COST 1000 RETURN (SELECT string_to_array(words, ' '))",
     # The size in KiB of what is written to the index at once; every search looks through it until then.
     "CREATE INDEX ix_search_entries_words ON search_entries USING gin (search_keys(words))"
     " WITH (gin_pending_list_limit = 1024)",

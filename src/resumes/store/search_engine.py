@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import ClassVar, Final, NamedTuple
 
+import orjson
 from sqlalchemy import Connection
 from sqlmodel import Session
 
@@ -155,8 +156,15 @@ class _Sqlite(SearchEngine):
     NUMBER_SHIFT = 40
     """The number of bits for an account's entries; the bits above are for some eight million accounts."""
 
-    ADD_ENTRY = "INSERT INTO search_entries (account_id, seq, id) VALUES (?, ?, ?)"
-    ADD = "INSERT INTO search_tokens (rowid, tokens) VALUES (?, ?)"
+    # One statement for all rows, since between two of them the thread may have to wait for others.
+    ADD_ENTRIES = (
+        "INSERT INTO search_entries (account_id, seq, id)"
+        " SELECT ?, value ->> 0, value ->> 1 FROM json_each(?)"
+    )
+    ADD = (
+        "INSERT INTO search_tokens (rowid, tokens)"
+        " SELECT ? + (value ->> 0), value ->> 2 FROM json_each(?)"
+    )
     REPLACE = "UPDATE search_tokens SET tokens = ? WHERE rowid = ?"
     REMOVE_ENTRY = "DELETE FROM search_entries WHERE account_id = ? AND seq = ?"
     REMOVE = "DELETE FROM search_tokens WHERE rowid = ?"
@@ -187,10 +195,10 @@ class _Sqlite(SearchEngine):
         return self._number << self.NUMBER_SHIFT
 
     def add(self, entries: Sequence[tuple[int, str, Iterable[str]]], *, is_last: bool) -> None:
-        rows = [(self._account_id, seq, resume_id) for seq, resume_id, _ in entries]
-        run_many(self._connection, self.ADD_ENTRY, rows)
-        texts = [(self._base + seq, " ".join(sorted(tokens))) for seq, _, tokens in entries]
-        run_many(self._connection, self.ADD, texts)
+        rows = [(seq, resume_id, " ".join(sorted(tokens))) for seq, resume_id, tokens in entries]
+        text = orjson.dumps(rows).decode()
+        run_many(self._connection, self.ADD_ENTRIES, [(self._account_id, text)])
+        run_many(self._connection, self.ADD, [(self._base, text)])
 
     def replace(self, seq: int, tokens: Iterable[str]) -> None:
         values = [" ".join(sorted(tokens)), self._base + seq]

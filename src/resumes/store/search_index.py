@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from typing import Any, Final, NamedTuple, Self
@@ -174,25 +175,34 @@ _READ: Final = sqlalchemy.select(
 )
 
 
-def _read_slices(store: Store, behind: Iterable[Any]) -> list[_Slice]:
+def _read_slices(
+    store: Store, behind: Iterable[Any], positions: dict[str, int], count: int
+) -> list[_Slice]:
+    """Return the next slices of these accounts, at most `count`, with 50 resumes or fewer together for
+    each. `positions` are those after which they begin, by account; move them on."""
     slices: list[_Slice] = []
-    room, room_bytes = SLICE_RESUMES, SLICE_BYTES
+    room, room_bytes = count * SLICE_RESUMES, SLICE_BYTES
     for account in behind:
+        after_us = positions.setdefault(account.account_id, account.indexed_us)
+        if after_us >= account.last_id_us:
+            continue
         of_account = resumes.c.account_id == account.account_id
         # Resumes that are created later are read later; their ids may be between these.
         known = resumes.c.id <= _last_id(account.last_id_us)
-        page = _SIZES.where(of_account, known).limit(room)
-        sizes = store.fetch(in_order(page, resumes.c.id, _last_id(account.indexed_us)))
+        limit = min(room, SLICE_RESUMES)
+        page = _SIZES.where(of_account, known).limit(limit)
+        sizes = store.fetch(in_order(page, resumes.c.id, _last_id(after_us)))
         ids: list[str] = []
         for row in sizes:
             ids.append(row.id)
             room_bytes -= row.size_bytes or 0
             if room_bytes <= 0:
                 break
-        is_last = len(ids) == len(sizes) < room
+        is_last = len(ids) == len(sizes) < limit
         up_to_us = account.last_id_us if is_last else position_of(ids[-1])
         read = _read_resumes(store, account.account_id, ids)
-        slices.append(_Slice(account.account_id, account.indexed_us, up_to_us, read, is_last))
+        slices.append(_Slice(account.account_id, after_us, up_to_us, read, is_last))
+        positions[account.account_id] = up_to_us
         room -= len(ids)
         if room == 0 or room_bytes <= 0:
             break
@@ -219,21 +229,20 @@ def _tokenized(row: Any) -> _Read:
     return _Read(row.id, row.updated_at, tokens)
 
 
-def _add_slice(some: _Slice, session: Session) -> float | None:
-    """Index the slice, except resumes deleted since it was read; return how many seconds that took.
+def _add_slice(some: _Slice, session: Session) -> bool:
+    """Index the slice, except resumes deleted since it was read.
 
-    Do nothing and return None if another indexer has added it, the account is gone, or a resume was
+    Do nothing and return False if another indexer has added it, the account is gone, or a resume was
     changed.
     """
-    began_s = time.perf_counter()
     account_id = some.account_id
     account = session.get(Account, account_id)
     # The account may have been closed while this waited for its row.
     if account is None or account.closed_at is not None:
-        return None
+        return False
     progress = session.get(SearchProgress, account_id)
     if some.after_us != (0 if progress is None else progress.indexed_us):
-        return None
+        return False
     progress = progress or _begin_progress(session, account_id)
     these = col(ResumeRow.id).in_([read.id for read in some.resumes])
     of_account = ResumeRow.account_id == account_id
@@ -242,7 +251,7 @@ def _add_slice(some: _Slice, session: Session) -> float | None:
     )
     kept = [read for read in some.resumes if read.id in stored]
     if any(stored[read.id] != read.updated_at for read in kept):
-        return None
+        return False
     entries = [
         (seq, read.id, read.tokens or ()) for seq, read in enumerate(kept, progress.last_seq + 1)
     ]
@@ -251,7 +260,7 @@ def _add_slice(some: _Slice, session: Session) -> float | None:
     progress.entries += len(entries)
     progress.indexed_us = some.up_to_us
     session.flush()
-    return time.perf_counter() - began_s
+    return True
 
 
 def _last_id(position_us: int) -> str:
@@ -270,6 +279,11 @@ IDLE_SHARE: Final = 0.9
 
 BUSY_SHARE: Final = 0.04
 """The share while resumes arrive faster than they are indexed, or the process has requests to answer."""
+
+PARALLEL_SLICES: Final = 4
+PARALLEL_READS: Final = 8
+"""How many slices a server adds at once, one of an account, and how often the next ones are read
+meanwhile."""
 
 YIELD_S: Final = 2.0
 """The pause after another indexer was faster."""
@@ -360,28 +374,47 @@ class Indexer:
         if not behind:
             self._idle_version = version
             return self._clean(began_s)
-        slices = _read_slices(self._store, behind)
-        took_s = self._clock() - began_s
-        is_added = False
+        newest_us = max(account.last_id_us for account in behind)
+        is_busy = self._is_busy() or newest_us > self._newest_us
+        self._newest_us = newest_us
+        positions: dict[str, int] = {}
+        if not self._index(behind, positions, is_busy=is_busy):
+            return YIELD_S
+        is_done = all(positions.get(row.account_id, 0) >= row.last_id_us for row in behind)
+        if is_done and len(behind) < SLICE_ACCOUNTS:
+            return self._interval_s
+        return _pause_s(self._clock() - began_s, BUSY_SHARE if is_busy else IDLE_SHARE)
+
+    def _index(self, behind: Sequence[Any], positions: dict[str, int], *, is_busy: bool) -> bool:
+        """Index slices of the accounts that are behind; return whether any was added.
+
+        A server works on some accounts at once while the next slices are read. In a file, that would only
+        lengthen its transactions: both would wait for the interpreter.
+        """
+        is_parallel = self._store.path is None and not is_busy
+        commits: list[Future[bool]] = []
+        with ThreadPoolExecutor(1, "search-indexer-commit") as pool:
+            for _ in range(PARALLEL_READS if is_parallel else 1):
+                count = PARALLEL_SLICES if is_parallel else 1
+                slices = _read_slices(self._store, behind, positions, count)
+                if commits:
+                    commits[-1].result()
+                commits.append(pool.submit(self._commit, slices))
+            return any(commit.result() for commit in commits)
+
+    def _commit(self, slices: Sequence[_Slice]) -> bool:
         writes = [
             as_write(partial(_add_slice, some), some.account_id, DEADLINE_S) for some in slices
         ]
+        is_added = False
         for some, outcome in zip(slices, self._store.commit(writes), strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-            if outcome is not None:
-                is_added, took_s = True, took_s + outcome
-                if damaged := sum(read.tokens is None for read in some.resumes):
-                    count = counted(damaged, "damaged resume")
-                    logger.warning(DAMAGED, some.account_id, count)
-        newest_us = max(account.last_id_us for account in behind)
-        more_came, self._newest_us = newest_us > self._newest_us, newest_us
-        is_busy = self._is_busy()
-        if not is_added:
-            return YIELD_S
-        if all(some.is_last for some in slices) and len(behind) < SLICE_ACCOUNTS:
-            return self._interval_s
-        return _pause_s(took_s, BUSY_SHARE if more_came or is_busy else IDLE_SHARE)
+            is_added |= outcome
+            if outcome and (damaged := sum(read.tokens is None for read in some.resumes)):
+                count = counted(damaged, "damaged resume")
+                logger.warning(DAMAGED, some.account_id, count)
+        return is_added
 
     def _clean(self, now_s: float) -> float:
         """Remove some of the words that no resume has anymore; return the seconds until the next step."""

@@ -18,7 +18,7 @@ POSTGRESQL = (
     "ALTER TABLE search_entries ADD COLUMN words TEXT COLLATE \"C\" NOT NULL DEFAULT ''",
     "ALTER TABLE search_entries SET (toast_tuple_target = 128)",
     "CREATE FUNCTION search_keys(words TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE PARALLEL SAFE"
-    " COST 100000 RETURN (SELECT string_to_array(words, ' '))",
+    " COST 1000 RETURN (SELECT string_to_array(words, ' '))",
     "CREATE INDEX ix_search_entries_words ON search_entries USING gin (search_keys(words))"
     " WITH (gin_pending_list_limit = 1024)",
     "ALTER INDEX ix_search_entries_words ALTER COLUMN 1 SET STATISTICS 0",
