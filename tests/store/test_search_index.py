@@ -2,10 +2,16 @@
 resume that is removed or changed."""
 
 import logging
+import os
+import subprocess
+import sys
+import textwrap
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from sqlalchemy import text as sql
@@ -18,12 +24,14 @@ from resumes.store import (
     accounts,
     creation,
     open_store,
+    plans,
     search,
     search_index,
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import NewResume
+from resumes.store.plans import PlanChange
 from resumes.store.schema import Document, ResumeRow
 from resumes.store.search_index import (
     BUSY_SHARE,
@@ -58,6 +66,8 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.engines
 
 INTERVAL_S = 0.01
+
+ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def indexed(store: Store) -> int:
@@ -392,3 +402,40 @@ def test_an_indexer_outlives_its_store(
         assert "search-indexer" in [thread.name for thread in threading.enumerate()]
     assert indexed(store) == 0
     assert search.find_page(store, ana.id, "ada").unindexed == 1
+
+
+USING: Final = """
+    import random, sys
+    from resumes.store import accounts, open_store, stored_resumes
+    from resumes.store.search_index import Indexer
+    from tests.support.store.builders import add_people
+
+    with open_store(sys.argv[1]) as store, Indexer(store, interval_s=0):
+        account = accounts.get_account(store, "ana")
+        for number in range(1_000):
+            made = add_people(store, account, *[f"Ada {number}"] * random.randint(1, 60))
+            print(number, flush=True)
+            for gone in random.sample(made, len(made) // 3):
+                stored_resumes.delete_resume(store, account.id, gone)
+"""
+
+
+@pytest.mark.slow
+def test_r5_after_a_kill_every_resume_is_found_or_counted_and_none_that_is_gone(
+    url: str, store: Store, ana: AccountInfo
+) -> None:
+    plans.set_plan_limits(store, PlanChange("business", None))
+    for wanted in (1, 3, 6, 10, 15):
+        command = [sys.executable, "-c", textwrap.dedent(USING), url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=ENVIRONMENT) as process:
+            assert process.stdout is not None
+            for _ in range(wanted):
+                assert process.stdout.readline()
+            process.kill()
+        read = partial(stored_resumes.list_page, store, ana.id, limit=100)
+        stored = [entry.id for entry in entries_of(read)]
+        unindexed = search.find_page(store, ana.id, "ada").unindexed
+        assert found(store, ana, "ada") == stored[: len(stored) - unindexed]
+        assert found(store, ana, "-nobody") == stored[: len(stored) - unindexed]
+    index_all(store)
+    assert found(store, ana, "ada") == stored
