@@ -15,57 +15,62 @@ from resumes.search.query import Kind, Query, hits, parse_query
 from resumes.search.texts import GROUPS
 from resumes.search.words import index_tokens
 from tests.support import finding
-from tests.support.documents import SECTIONS, a_document, iter_files
+from tests.support.documents import SECTIONS, a_document, iter_files, with_section
 
 CORPUS: Final = Path(__file__).parents[3] / "shared" / "corpus" / "analyzer-fake.tar.gz"
 
-_WORDS: Final = """
-    java javascript c c++ C# c+ c+d C++17 .NET ..net ASP.NET .c# Node.js node JS nodejs e-mail email mail
-    Émile emile ŁÓDŹ lodz straße STRASSE ½ ﬁne jean-pierre Pierre jeanpierre R&D rd a-b-c a-.b ab a b-c
-    O\u2019Brien O'Brien \u02bcn obrien snake_case 10+ 3.8 security+ A++ - . .. ++ + # * \u202e x oaxs
-    ada@example.org ada.lovelace@example.org example.org ada@ @ lovelace exam mar Maria cafe\u0301 café
-    東京大学 東京 京大 大 React開発 プログラミング 서울에서 서울 القيرواني मृणालिनी मृण ภาษาไทย \u017fkill
-    internationalization internationalizationist
-"""
-WORDS: Final = _WORDS.split()
-SEPARATORS: Final = ("", " ", " ", " ", "-", ".", ", ", "/", "@", "\n", "。", "'", "\x1e")
-PREFIXES: Final = ("", "", "", "-", "skill:", "-name:", "Email:", "TITLE: ", "work:-", "foo:", ":")
+FAMILIES: Final = [
+    family.split(" ")
+    for family in (
+        "java javascript JAVA java-script internationalization internationalizations",
+        "c c++ C# c+ c+d C++17 .c# ++ + # c+# c-c++",
+        ".NET ..net ASP.NET net .net-core core .netcore netcore full-stack fullstack",
+        "Node.js node JS nodejs Node-JS Node.JS+ js+ 3.8 3 8 38",
+        "e-mail email mail e\u2011mail E-Mail-Marketing marketing mailmarketing",
+        "ada ada@example.org ada.lovelace@example.org adalovelace example.org lovelace ada@ @ exam",
+        "東京大学 東京 京大 大 大学東京 React開発 React 開発 。 東",
+        "Émile emile E\u0301MILE cafe\u0301 ŁÓDŹ lodz straße STRASSE ½ 1 2 ﬁne fine \u017fkill skill",
+        "mar Maria maria's O\u2019Brien O'Brien \u02bcn obrien jean-pierre Pierre jeanpierre jean-p",
+        "서울에서 서울 القيرواني मृणालिनी मृण ภาษาไทย \u202e x oaxs netpswclo name",
+        "a-b-c a-.b ab a b-c R&D rd snake_case a b c - . .. * security+ security 10+ 10",
+    )
+]
+SEPARATORS: Final = (" ", " ", " ", "", "-", ".", ", ", "/", "@", "\n", "'", "\x1e")
+PREFIXES: Final = ("", "", "", "", "-", "skill:", "-name:", "TITLE: ", "work:-", "foo:")
 
 
 @st.composite
 def resumes_and_queries(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
     """A document and a query of the same few words."""
-    vocabulary = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5))
-    texts = st.lists(st.sampled_from([*vocabulary, *vocabulary, *SEPARATORS]), max_size=8).map(
-        "".join
-    )
+    family = st.sampled_from(draw(st.sampled_from(FAMILIES)))
+    words = st.tuples(family, st.sampled_from(SEPARATORS)).map("".join)
+    texts = st.lists(words, min_size=1, max_size=4).map("".join)
     return draw(_documents(texts)), draw(_queries(texts))
 
 
 @st.composite
 def _documents(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> dict[str, Any]:
-    header = {field: draw(texts) for field in ("name", "title", "email", "location", "website")}
+    fields = st.fixed_dictionaries({}, optional={"name": texts, "email": texts, "website": texts})
     sections = {}
-    for name in draw(st.lists(st.sampled_from([*SECTIONS, "extras"]), max_size=3, unique=True)):
-        kinds = SECTIONS.get(name, {"any": "texts"})
+    for name in draw(st.lists(st.sampled_from([*SECTIONS, "extras"]), max_size=2, unique=True)):
         values: dict[str, st.SearchStrategy[Any]] = {
             "text": texts,
             "texts": st.tuples(texts, st.none(), texts).map(list),
+            "slices": texts.map(lambda text: [{"title": text, "value": 3}]),
         }
-        values["slices"] = texts.map(lambda text: [{"title": text, "value": 3}])
-        fields = [field for field in kinds if kinds[field] in values]
-        chosen = draw(st.lists(st.sampled_from(fields), max_size=2, unique=True)) if fields else []
-        item = {field: draw(values[kinds[field]]) for field in chosen}
-        sections[name] = {"column": 0, "name": draw(texts), "items": [item] if item else []}
-    return {"header": header, "sections": sections, "title": draw(texts)}
+        kinds = SECTIONS.get(name, {"any": "texts"})
+        field = draw(st.sampled_from([field for field in kinds if kinds[field] in values]))
+        items = [{field: draw(values[kinds[field]])}]
+        sections[name] = {"column": 0, "name": draw(texts), "items": items}
+    return {"header": draw(fields), "sections": sections, "title": draw(st.none() | texts)}
 
 
 @st.composite
 def _queries(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
     query = ""
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.integers(1, 2))):
         word = draw(texts)
-        kind = draw(st.sampled_from(["word", "word", "phrase", "beginning", "part", "quote"]))
+        kind = draw(st.sampled_from(["word", "phrase", "phrase", "beginning", "part", "quote"]))
         if kind in ("phrase", "quote"):
             word = f'"{word}' + '"' * (kind == "phrase")
         elif kind == "part":
@@ -78,7 +83,7 @@ def _queries(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
 def agree(document: dict[str, Any], text: str, *, is_typing: bool = False) -> bool:
     """Whether a query finds a resume, after the index, the proof and the rules said the same."""
     stored, name = json.dumps(document), document["header"].get("name") or None
-    columns: Any = {"title": document.get("title") or None, "name": name, "label": "c-2026"}
+    columns: Any = {"title": document.get("title") or None, "name": name, "label": "zz-2026"}
     query = parse_query(text, is_typing=is_typing)
     expected = finding.is_found(document, text, **columns, is_typing=is_typing)
     may_match = finding.may_have(index_tokens(stored, **columns), query)
@@ -87,7 +92,7 @@ def agree(document: dict[str, Any], text: str, *, is_typing: bool = False) -> bo
     return expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(resumes_and_queries(), st.booleans())
 def test_index_and_proof_agree_with_the_rules(
     both: tuple[dict[str, Any], str], is_typing: bool
@@ -95,13 +100,72 @@ def test_index_and_proof_agree_with_the_rules(
     agree(*both, is_typing=is_typing)
 
 
-def test_words_that_begin_alike_are_told_apart() -> None:
-    document = a_document(header={"title": "Internationalizationist", "name": "Maria"})
-    assert agree(document, "internationalization")
-    assert not agree(document, "internationalizations")
-    assert not agree(document, '"internationalization"')
-    assert not agree(document, 'maria -"mar" -"internationalizationist"')
-    assert agree(document, 'maria -"mar" -"internationalization"')
+@pytest.mark.parametrize(
+    ("text", "query", "in_title", "in_skills"),
+    [
+        ("JavaScript", "java", True, False),
+        ("JavaScript", '"java"', False, False),
+        ("JavaScript", "java*", True, True),
+        ("JavaScript", "jav*", True, False),
+        ("Internationalizationist", "internationalization", True, False),
+        ("Internationalizationist", "internationalizations", False, False),
+        ("Internationalizationist", '"internationalization"', False, False),
+        ("C++, C#", "c", True, False),
+        ("C++", "c+", True, False),
+        ("C++", '"c+"', False, False),
+        ("C+", "c++", False, False),
+        ("10+java", "10+", False, False),
+        ("Security+", '"security"', True, True),
+        ("..net", ".net", False, False),
+        (".NET-Core", ".net", True, True),
+        (".NET-Core", ".netcore", True, True),
+        (".NET full-stack", '".net fullstack"', True, True),
+        ("E-mail", "email", True, True),
+        ("E-mail", "mai", True, False),
+        ("email", "e-mail", True, True),
+        ("e mail", "e-mail", False, False),
+        ("e mail", '"e-mail"', True, True),
+        ("machine-learning, Go", '"machine learning go"', True, True),
+        ("machine learning", '"machine learn"', False, False),
+        ("learning machine", '"machine learning"', False, False),
+        ("grace.hopper@example.org", "hopper@exam", True, False),
+        ("grace.hopper@example.org", "hopper@exam*", True, True),
+        ("grace.hopper@example.org", "gracehopper@example.org", True, True),
+        ("grace.hopper@example.org", "grace@example.org", False, False),
+        ("東京大学", "京大", True, True),
+        ("東京大学", "東京大", True, True),
+        ("東京、京大", "東京大", False, False),
+        ("東京 大学", "東京大学", False, False),
+        ("東京大学", '"東京 大学"', True, True),
+        ("서울에서", "서울*", True, True),
+        ("مُحَمَّد", "محمد", True, True),
+    ],
+)
+def test_a_text_is_found_in_the_title_and_in_skills(
+    text: str, query: str, in_title: bool, in_skills: bool
+) -> None:
+    assert agree(a_document(title=text), query) is in_title
+    document = with_section("skills", {"title": text, "tags": [text]})
+    assert agree(document, query) is in_skills
+    negative = "-" + query
+    assert agree(a_document(title=text), negative) is not in_title
+    assert agree(document, f"ada {negative}") is not in_skills
+
+
+def test_only_63_characters_of_a_word_count() -> None:
+    document = json.dumps(with_section("skills", {"title": "x" * 70}))
+    for letters, is_found in ((62, False), (63, True), (64, True), (70, True)):
+        query = parse_query("skill:" + "x" * letters)
+        assert query.matches(document, title=None, name=None) is is_found
+        assert finding.may_have(index_tokens(document, title=None, name=None), query) is is_found
+
+
+def test_a_phrase_is_in_one_text() -> None:
+    item = {"title": "Machine", "description": "learning", "tags": ["deep", "water"]}
+    document = with_section("skills", item)
+    assert agree(document, "machine deep learning")
+    assert not agree(document, '"machine learning"')
+    assert not agree(document, '"deep water"')
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not part of the project")
@@ -109,11 +173,11 @@ def test_they_agree_about_resumes_that_were_not_made_for_it() -> None:
     random = Random(54)
     found = 0
     documents = [json.loads(content) for _, content in iter_files(CORPUS)]
-    for document in random.sample(documents, 40):
+    for document in random.sample(documents, 20):
         for _ in range(10):
             words = " ".join(text for _, text in finding.iter_texts(document, None, None, None))
             found += agree(document, _random_query(words.split(), random))
-    assert found > 50
+    assert found > 25
 
 
 def _random_query(words: list[str], random: Random) -> str:

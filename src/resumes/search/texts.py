@@ -105,7 +105,7 @@ def _readers(fields: Mapping[str, Kind]) -> dict[str, _Read]:
 def _reader(kind: Kind) -> _Read | None:
     match kind:
         case Added() if of_kind := _reader(kind.kind):
-            return lambda value: of_kind(None if value is None else kind.public(value))
+            return lambda value: of_kind(kind.public(value))
         case Listing() if of_entry := _reader(kind.entry):
             if of_entry is _read_text:
                 return _read_list

@@ -198,8 +198,6 @@ def index_tokens(
     others = set(filterfalse(str.isalnum, tokens))
     if max(map(len, tokens)) > MAX_WORD_CHARS:
         others.update([token for token in tokens if len(token) > MAX_WORD_CHARS])
-    if not all(map(str.isascii, texts.values())):
-        others.update(filterfalse(str.isascii, tokens))
     tokens -= others
     for token in others:
         tokens.update(_words(token))
@@ -227,9 +225,8 @@ def _words(tagged: str) -> list[str]:
 @_kept
 def _beginnings(tagged: str) -> list[str]:
     """Return the beginnings of these tokens."""
-    is_word = tagged.isascii() and tagged.isalnum()
     return [
         token[:end]
-        for token in ([tagged] if is_word else _words(tagged))
+        for token in ([tagged] if tagged.isalnum() else _words(tagged))
         for end in range(2, min(len(token), MAX_BEGINNING_CHARS + 1) + 1)
     ]
