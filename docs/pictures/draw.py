@@ -27,6 +27,7 @@ from unittest.mock import patch
 import command_line
 from rich.cells import cell_len
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from cli.commands.demo import drop, find_samples
 from importer import service
@@ -34,7 +35,7 @@ from resumes.clock import timestamp
 from resumes.health import checks
 from resumes.health.findings import Finding
 from resumes.settings import load_settings
-from resumes.store import Store, accounts, api_keys, importers, open_store, plans
+from resumes.store import Store, accounts, api_keys, importers, open_store, plans, search_index
 from resumes.store.importers import ImporterReport, ImporterState
 from resumes.store.plans import PlanChange
 from tui.app import ResumesApp
@@ -56,6 +57,9 @@ UNFINISHED: Final = re.compile("(?i)checking…|loading")
 
 FURTHER_KEYS: Final = {"resumes": "jjjj", "accounts": "G"}
 """What is pressed on a screen, so that the cursor is where there is something to see."""
+
+FILTER: Final = 'place:porto "project management" syst'
+"""What is typed to find resumes, of which the last word is not complete."""
 
 NOT_SHOWN: Final = ("hindi-social-worker-stockholm-hi.json", "unusual-but-legal-values-en.json")
 """Samples with characters that the fonts of many browsers lack at a fixed width."""
@@ -184,6 +188,17 @@ def import_samples(
 # The pictures
 
 
+async def draw_filter(session: UiSession, folder: Path) -> None:
+    """A picture of resumes that were found is in the folder."""
+    async with running(session) as pilot:
+        await until_still(pilot)
+        pilot.app.screen.query_one(Input).cursor_blink = False
+        await pilot.press("/", *FILTER)
+        await until_still(pilot)
+        drawn = pilot.app.export_screenshot(title="resumes tui: Resumes that match a filter")
+        write(folder / "filter.svg", drawn)
+
+
 async def draw_screens(session: UiSession, modes: Sequence[Mode], folder: Path) -> None:
     """A picture of each of the screens is in the folder."""
     async with running(session) as pilot:
@@ -258,6 +273,9 @@ def draw(folder: Path) -> None:
         session = prepare(store, settings=settings)
         session.accounts["resumes"] = "demo"
         asyncio.run(draw_screens(session, [first], folder))
+        demo = accounts.get_account(store, "demo")
+        search_index.catch_up(store, demo.id, timeout_s=LIMIT_S)
+        asyncio.run(draw_filter(prepare(store, account="demo", settings=settings), folder))
         fill_up(store, settings.inbox, clock, good, bad)
         asyncio.run(draw_screens(prepare(store, settings=settings), others, folder))
         write(folder / "command-line.svg", command_line.picture(home))

@@ -27,8 +27,9 @@ from resumes.rendering import DEFAULT_CHOICE, PdfOptions, Renderer, RenderingFai
 from resumes.rendering.fonts import font_folders
 from resumes.rendering.page import file_name as pdf_name
 from resumes.store import stored_resumes
+from resumes.store.search import find_page
 from resumes.store.store import Store
-from resumes.store.stored_resumes import StoredResume
+from resumes.store.stored_resumes import MAX_LIMIT, StoredResume
 from resumes.text import counted
 
 
@@ -223,13 +224,21 @@ def export_resumes(
     return summary
 
 
-def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
-    """Yield every resume of the account, oldest first, except those deleted in the meantime."""
+def iter_resumes(
+    store: Store, account_id: str, text: str | None = None, *, is_typing: bool = False
+) -> Iterator[StoredResume]:
+    """Yield the account's resumes that match the query, or all, oldest first.
+
+    Resumes deleted in the meantime are left out, and those that are not in the search index: see
+    `search_index.catch_up`. `is_typing` is as in `find_page`. Raises InvalidArgument if there is a
+    text without words.
+    """
     cursor: str | None = ""
     while cursor is not None:
-        page = stored_resumes.list_page(
-            store, account_id, cursor=cursor, limit=stored_resumes.MAX_LIMIT
-        )
+        if text is None:
+            page = stored_resumes.list_page(store, account_id, cursor=cursor, limit=MAX_LIMIT)
+        else:
+            page, _ = find_page(store, account_id, text, cursor=cursor, is_typing=is_typing)
         for entry in page.entries:
             with contextlib.suppress(NotFound):
                 yield stored_resumes.get_resume(store, account_id, entry.id)

@@ -5,13 +5,12 @@ control character drives the terminal, a direction control makes text look like 
 invisible one makes two names look the same, and a surrogate cannot be encoded. Only this module
 defines what is harmless; a user interface only chooses the replacement of other characters.
 
-Text without case and accents, and filters by it; and numbers in words: counts and sizes.
+Text without case and accents, for a search; and numbers in words: counts and sizes.
 """
 
 import locale
-import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 JOINERS = "\u200c\u200d"
@@ -111,45 +110,6 @@ def family_name_order(name: str) -> tuple[str, str]:
     elif not comma:
         given, _, family = family.rpartition(" ")
     return name_order(family.strip()), name_order(given.strip())
-
-
-# Filters of short lists, by parts of words
-
-MAX_FILTER_CHARS: Final = 200
-MAX_TERMS: Final = 10
-
-INNER_CHARS: Final = 3
-"""Terms of fewer characters are found only where a word begins."""
-
-# Han, kana and bopomofo, whose scripts have no blanks.
-_NO_BLANKS: Final = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-
-WORD_BEGINS: Final = rf"(?<![^\W_{_NO_BLANKS}])|(?=[{_NO_BLANKS}])"
-"""Not after a letter or digit. In Chinese and Japanese, which have no blanks, at each character.
-A pattern: compiled when this module is imported, it would cost every command 3 ms."""
-
-
-def parse_terms(text: str) -> list[str]:
-    """Return the terms of a filter, folded, each once; empty for a blank text.
-
-    Only the first 200 characters of the text count, and the first 10 words of them.
-    """
-    return list(dict.fromkeys(folded(text[:MAX_FILTER_CHARS]).split()))[:MAX_TERMS]
-
-
-def holds(text: str, terms: Iterable[str]) -> bool:
-    """Return whether the text, folded, contains all the terms."""
-    return all(find_term(text, term) >= 0 for term in terms)
-
-
-def find_term(text: str, term: str, start: int = 0) -> int:
-    """Return the index of a term in the text, from `start` on, or -1; both are folded."""
-    at = text.find(term, start)
-    if len(term) < INNER_CHARS:
-        begins = re.compile(WORD_BEGINS)
-        while at >= 0 and not begins.match(text, at):
-            at = text.find(term, at + 1)
-    return at
 
 
 def counted(count: int, noun: str) -> str:

@@ -109,7 +109,7 @@ class App:
             settings.format,
             Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
         )
-        routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
+        self._routes = routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
         # Decided once, so that a store in a file costs nothing extra.
         self._waits_for_store = is_remote = store.path is None
         self._of_all: Mapping[str, Operation] = {
@@ -155,6 +155,7 @@ class App:
             await self._health.close()
             await self._exposition.close()
             self._pdf.close()
+            self._routes.close()
 
     async def _check_forever(self) -> None:
         while True:

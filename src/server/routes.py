@@ -1,4 +1,4 @@
-"""The routes /api/v1/resumes and /api/v1/resumes/{id}: create, list, get, delete (docs/api.md)."""
+"""The routes /api/v1/resumes and /api/v1/resumes/{id}: create, list, find, get, delete (docs/api.md)."""
 
 import asyncio
 import functools
@@ -21,15 +21,19 @@ from resumes.errors import (
     NotFound,
     OutcomeUnknown,
     StoreError,
+    StoreUnavailable,
     TooLarge,
 )
+from resumes.search.query import MAX_QUERY_CHARS, MAX_TERMS
+from resumes.search.query import parse_query as parse_search
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, IdempotencyKey, NewResume
 from resumes.store.idempotency import prune_async
+from resumes.store.search import SearchResult, find_page
 from resumes.store.store import WRITE_DEADLINE_S
-from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server.request import RETRY_AFTER, HttpError, Request, parse_fields
+from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT, Sort
+from server.request import RETRY_AFTER, ClientGone, HttpError, Request, parse_fields
 
 logger = logging.getLogger("resumes.server")
 
@@ -56,6 +60,7 @@ KEY_DEADLINE_S: Final = WRITE_DEADLINE_S
 PRUNE_EVERY_S: Final = 600
 """How often expired Idempotency-Keys are removed; expired ones are not found even before that."""
 
+SEARCHES_BUSY: Final = "Too many searches are running; try again later"
 DELETED: Final = b'{"success":true}'
 LOW_DISK: Final = "The server is low on disk space, so nothing was stored; try again later"
 
@@ -64,6 +69,15 @@ THREAD_BYTES: Final = 256 * 1024
 
 ASIDE: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
 """Threads for work on large bodies; few, because they compete with the event loop for the GIL."""
+
+SEARCH_THREADS: Final = 2
+"""How many searches run at once; each thread has its own connection to the store."""
+
+SEARCH_TIMEOUT_S: Final = 10.0
+"""How long a search may take, including the wait for a thread and for a server that is away."""
+
+SEARCH_RETRY_S: Final = 0.2
+"""The delay before a search is repeated while the store's server is away."""
 
 Result = TypeVar("Result")
 
@@ -80,26 +94,84 @@ class Routes:
         self._format = accepted
         self._parse = functools.partial(analyzer.parse, accepted=accepted)
         self._is_disk_low = is_disk_low
+        self._searching = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
         # A key's lock exists while a request holds it or waits for it.
         self._locks: weakref.WeakValueDictionary[tuple[str, str], asyncio.Lock] = (
             weakref.WeakValueDictionary()
         )
 
-    def list(self, request: Request, holder: KeyHolder) -> None:
-        """Answer with the requested page. Raises InvalidArgument for an invalid query."""
+    def list(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None] | None:
+        """Answer with the requested page; for a search, return a coroutine that does.
+
+        Raises InvalidArgument for an invalid query.
+        """
         query = parse_query(request.query)
+        if query.q is not None:
+            return self._search(request, holder, query)
         page = stored_resumes.list_page(
-            self._store, holder.account_id, cursor=query.cursor, limit=query.limit
+            self._store,
+            holder.account_id,
+            cursor=query.cursor,
+            limit=query.limit,
+            is_newest_first=query.is_newest_first,
         )
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
+        return None
 
     async def list_async(self, request: Request, holder: KeyHolder) -> None:
         """Answer as `list` does."""
         query = parse_query(request.query)
+        if query.q is not None:
+            await self._search(request, holder, query)
+            return
         page = await stored_resumes.list_page_async(
-            self._store, holder.account_id, cursor=query.cursor, limit=query.limit
+            self._store,
+            holder.account_id,
+            cursor=query.cursor,
+            limit=query.limit,
+            is_newest_first=query.is_newest_first,
         )
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
+
+    async def _search(self, request: Request, holder: KeyHolder, query: "ListQuery") -> None:
+        """Answer with the page of a search, which runs in a thread.
+
+        A search may compare hundreds of documents with a phrase, which would block the event loop.
+        """
+
+        def find() -> SearchResult:
+            if request.is_gone:
+                raise ClientGone
+            return find_page(
+                self._store,
+                holder.account_id,
+                query.q or "",
+                cursor=query.cursor,
+                limit=query.limit,
+                is_newest_first=query.is_newest_first,
+            )
+
+        unavailable: StoreUnavailable | None = None
+        try:
+            async with asyncio.timeout(SEARCH_TIMEOUT_S):
+                while True:
+                    try:
+                        found = await _in_thread(self._searching, find)
+                        break
+                    except StoreUnavailable as error:
+                        if self._store.path is not None:
+                            raise
+                        unavailable = error
+                    await asyncio.sleep(SEARCH_RETRY_S)
+        except TimeoutError:
+            raise unavailable or HttpError(503, SEARCHES_BUSY, [RETRY_AFTER]) from None
+        page = found.page.as_json(limit=query.limit)
+        more = {"unsearched": found.unindexed} if found.unindexed else {}
+        request.respond(200, orjson.dumps(page | more))
+
+    def close(self) -> None:
+        """End the threads once they are idle."""
+        self._searching.shutdown(wait=False, cancel_futures=True)
 
     def get(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the resume. Raises NotFound."""
@@ -209,12 +281,12 @@ async def _work_on(body: bytes, work: Callable[[bytes], Result]) -> Result:
     if len(body) <= THREAD_BYTES:
         return work(body)
     # No variable: with the traceback it would form a cycle that keeps the error and its data.
-    return await _begin_aside(body, work)
+    return await _in_thread(ASIDE, functools.partial(work, body))
 
 
-def _begin_aside(body: bytes, work: Callable[[bytes], Result]) -> asyncio.Future[Result]:
+def _in_thread(threads: ThreadPoolExecutor, work: Callable[[], Result]) -> asyncio.Future[Result]:
     try:
-        return asyncio.get_running_loop().run_in_executor(ASIDE, work, body)
+        return asyncio.get_running_loop().run_in_executor(threads, work)
     except RuntimeError as error:  # no thread could be started
         raise MemoryError from error
 
@@ -244,6 +316,9 @@ async def prune_forever(store: Store, *, every_s: float = PRUNE_EVERY_S) -> None
         await asyncio.sleep(every_s)
 
 
+ORDERS: Final = (Sort.OLDEST, Sort.NEWEST)
+
+
 class ListQuery(NamedTuple):
     """The parameters of a list request, by their names in the query."""
 
@@ -253,12 +328,23 @@ class ListQuery(NamedTuple):
     limit: int = DEFAULT_LIMIT
     """The page size, from 1 to MAX_LIMIT."""
 
+    q: str | None = None
+    """What to search for; None for a list of all resumes."""
+
+    sort: Sort = Sort.OLDEST
+    """The order: OLDEST or NEWEST."""
+
+    @property
+    def is_newest_first(self) -> bool:
+        """Whether the newest resumes come first."""
+        return self.sort is Sort.NEWEST
+
 
 def parse_query(query: bytes) -> ListQuery:
     """Parse the query string of a list request.
 
-    Raises InvalidArgument for a limit that is not an integer, and for a repeated or unknown parameter.
-    The store checks the cursor's form.
+    Raises InvalidArgument for a limit that is not an integer, an unknown order, a blank or too long
+    search, and for a repeated or unknown parameter. The store checks the cursor's form.
     """
     if not query:
         return ListQuery()
@@ -266,5 +352,15 @@ def parse_query(query: bytes) -> ListQuery:
     limit = fields.get("limit", str(DEFAULT_LIMIT))
     if not LIMIT.fullmatch(limit):
         raise InvalidArgument(f"Invalid limit: must be an integer from 1 to {MAX_LIMIT}")
+    sort = fields.get("sort", Sort.OLDEST)
+    if sort not in ORDERS:
+        raise InvalidArgument(f"Invalid sort: must be {' or '.join(ORDERS)}")
+    q = fields.get("q")
+    search = None if q is None else parse_search(q)
+    if search is not None and (search.is_cut or not search.terms):
+        raise InvalidArgument(
+            f"Invalid q: must have 1 to {MAX_TERMS} words or phrases in {MAX_QUERY_CHARS} characters"
+        )
     # `int` refuses thousands of digits.
-    return ListQuery(fields.get("cursor", ""), int(max(1, min(float(limit), MAX_LIMIT))))
+    pages = int(max(1, min(float(limit), MAX_LIMIT)))
+    return ListQuery(fields.get("cursor", ""), pages, q, Sort(sort))

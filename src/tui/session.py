@@ -100,6 +100,5 @@ def find_owner(store: Store, resume_id: str, account: str | None) -> str:
                 return candidate.name
     where = "any account" if account is None else f'account "{account}"'
     raise NotFound(
-        f'Resume not found in {where}: "{resume_id[:80]}". `resumes list --filter TEXT` finds '
-        "resumes by title, name or email address"
+        f'Resume not found in {where}: "{resume_id[:80]}". `resumes list --filter TEXT` finds resumes'
     )

@@ -9,7 +9,7 @@ module creates `Content`.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NewType
@@ -24,13 +24,14 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from resumes import clock
-from resumes.text import find_term, folded, replaced
+from resumes.text import replaced
 
 SafeText = NewType("SafeText", str)
 """One line without control or invisible characters."""
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 LINE_END: Final = "⏎"
+HIT_STYLE: Final = "bold underline"
 NONE: Final = "\N{EM DASH}"
 """Shown in place of a missing value."""
 
@@ -109,18 +110,10 @@ def stacked(lines: Iterable[Content]) -> Content:
     return Content("\n").join(lines)
 
 
-def highlighted(content: Content, terms: Sequence[str]) -> Content:
-    """Return the content with every occurrence of the terms, which must be folded, emphasized."""
-    if not terms:
-        return content
-    chars = [folded(char) for char in content.plain]
-    text, at = "".join(chars), [number for number, char in enumerate(chars) for _ in char]
-    for term in terms:
-        start = find_term(text, term)
-        while start >= 0:
-            end = at[start + len(term) - 1] + 1
-            content = content.stylize("bold underline", at[start], end)
-            start = find_term(text, term, start + len(term))
+def highlighted(content: Content, hits: Iterable[tuple[int, int]]) -> Content:
+    """Return the content with these ranges of its characters emphasized."""
+    for start, end in hits:
+        content = content.stylize(HIT_STYLE, start, end)
     return content
 
 

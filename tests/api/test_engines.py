@@ -53,6 +53,21 @@ def test_a_life_of_resumes(client: Client, free_client: Client, place: Place) ->
     assert free_client.ids() == foreign
 
 
+def test_a_search_and_a_list_that_begins_with_the_newest(client: Client) -> None:
+    created = [client.create(a_resume(f"Ada {number}")).json()["id"] for number in range(5)]
+    client.create(a_resume("Bo"))
+    wait_until(lambda: client.ids("q=name:ada") == created)
+    assert client.page("q=name:ada&limit=2").json()["pagination"] == {
+        "cursor": created[1],
+        "limit": 2,
+    }
+    assert client.ids(f"q=name:ada&cursor={created[1]}") == created[2:]
+    assert client.ids(f"q=name:ada&sort=newest&cursor={created[2]}") == [created[1], created[0]]
+    assert client.ids(f"sort=newest&cursor={created[2]}") == [created[1], created[0]]
+    assert client.ids("sort=newest")[1:] == created[::-1]
+    assert client.page("q=name:ada&cursor=x").status_code == client.page("q=%21").status_code == 400
+
+
 def test_what_the_database_refuses_is_not_to_be_sent_again_and_is_logged_without_its_values(
     client: Client, place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:

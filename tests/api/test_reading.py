@@ -3,7 +3,8 @@
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from resumes.settings import Settings
-from resumes.store import Store, accounts, api_keys, open_store
+from resumes.store import Store, accounts, api_keys, open_store, stored_resumes
 from resumes.store.api_keys import NewKey
+from resumes.store.search import SearchResult
+from server.routes import SEARCH_THREADS
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of, with_section
 from tests.support.api.load import a_request
 from tests.support.api.serving import Place, a_connection, serving
@@ -148,6 +151,85 @@ def test_title_and_filename_when_some_are_absent(
     entry = client.page().json()["resumes"][0]
 
     assert (entry["title"], entry["filename"]) == (title, filename)
+
+
+def test_the_newest_come_first_if_asked_and_the_cursor_goes_on_to_older_ones(
+    client: Client,
+) -> None:
+    newest_first = create(client, 5)[::-1]
+
+    page = client.page("sort=newest&limit=3").json()
+
+    assert [resume["id"] for resume in page["resumes"]] == newest_first[:3]
+    assert page["pagination"] == {"cursor": newest_first[2], "limit": 3}
+    assert client.ids(f"sort=newest&cursor={newest_first[2]}") == newest_first[3:]
+    assert client.ids("sort=oldest") == newest_first[::-1]
+
+
+# Search
+
+
+def test_a_search_is_a_list_of_what_matches_in_either_order_page_by_page(
+    client: Client, free_client: Client, place: Place
+) -> None:
+    found = [client.create(a_resume(f"Zoé Łódź {n}")).json()["id"] for n in range(5)]
+    create(client, 1)
+    foreign = free_client.create(a_resume("Zoé Łódź")).json()["id"]
+    accounts.set_plan(place.store, free_client.account, "business")
+    wait_until(lambda: client.ids("q=zoe") == found and free_client.ids("q=zoe") == [foreign])
+
+    first = client.page("q=zoe&limit=3").json()
+
+    assert first == client.page(f"limit=3&cursor={'0' * 24}").json()  # in the same form
+    assert client.ids(f"q=zoe&cursor={found[2]}") == found[3:]
+    assert client.ids("q=zoe&sort=newest&limit=2") == [found[4], found[3]]
+    assert client.ids(f"q=zoe&sort=newest&cursor={found[3]}") == found[2::-1]
+    for query in ("q=Zo%C3%A9+%C5%81%C3%B3d%C5%BA", "q=zo%c3%a9%20lodz"):
+        assert client.ids(query) == found
+    assert client.page("q=%21%3F").status_code == 400
+    assert client.page("q=nowhere").json() == {
+        "resumes": [],
+        "pagination": {"cursor": None, "limit": 20},
+    }
+
+
+def test_a_search_says_how_many_of_the_newest_it_left_out(
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.service.Indexer", lambda *_, **__: nullcontext())
+    client = a_place().client()
+    create(client, 3)
+
+    assert client.page("q=ada").json()["unsearched"] == 3
+    assert "unsearched" not in client.page().json()
+    client.close()
+
+
+def test_a_slow_search_holds_up_no_other_request_and_too_many_are_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, begun = threading.Event(), threading.Semaphore(0)
+
+    def search(*_: Any, **__: Any) -> SearchResult:
+        begun.release()
+        assert goes_on.wait(60)
+        return SearchResult(stored_resumes.Page([], None), 0)
+
+    monkeypatch.setattr("server.routes.find_page", search)
+    slow = [Client(client.url, client.key) for _ in range(SEARCH_THREADS)]
+    with ThreadPoolExecutor(SEARCH_THREADS) as threads:
+        waiting = [threads.submit(each.page, "q=ada") for each in slow]
+        for _ in slow:
+            begun.acquire()
+        assert client.page().status_code == 200
+        monkeypatch.setattr("server.routes.SEARCH_TIMEOUT_S", 0.05)
+        refused = client.page("q=ada")
+        goes_on.set()
+        assert [each.result().status_code for each in waiting] == [200] * SEARCH_THREADS
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert error_of(refused)["error"] == "Too many searches are running; try again later"
+    for each in slow:
+        each.close()
 
 
 # One resume

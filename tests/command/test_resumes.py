@@ -59,7 +59,9 @@ def test_a_list_is_sorted_on_request(acme: CommandLine) -> None:
     assert [one["id"] for one in by_name["resumes"]] == [ada, bo, cy]
     by_family_name = acme.answers("list", "--sort", "family-name", "--json")
     assert by_family_name == by_name
-    assert "cannot be combined" in acme.fails(2, "list", "--sort", "name", "--filter", "ada")
+    found = acme.answers("list", "--sort", "newest", "--filter", "-cy", "--json")
+    assert [one["id"] for one in found["resumes"]] == [bo, ada]
+    assert "oldest or newest" in acme.fails(2, "list", "--sort", "name", "--filter", "ada")
 
 
 def test_a_default_account_can_be_set(acme: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,9 +87,10 @@ def test_hostile_titles_are_escaped_in_tables_and_in_json(acme: CommandLine) -> 
     assert acme.answers("list", "--json")["resumes"][0]["title"] == "\x1b[2J\u202e\u009b31m"
 
 
-def test_a_filter_lists_what_has_its_words(acme: CommandLine) -> None:
+def test_a_filter_lists_what_matches_though_no_service_fills_the_index(acme: CommandLine) -> None:
     people = [a_resume(name) for name in ("Ada Lovelace", "Bo Émile", "Cy Adair")]
-    ids = store_resumes(acme.home, *people)
+    skills = {"skills": {"column": 0, "items": [{"title": "C++"}]}}
+    ids = store_resumes(acme.home, *people, a_resume("Di", sections=skills))
 
     first = acme("list", "--filter", "AD a", "--limit", "1")
     page = acme.answers("list", "--filter", "ad a", "--cursor", ids[0], "--json")
@@ -95,12 +98,54 @@ def test_a_filter_lists_what_has_its_words(acme: CommandLine) -> None:
     assert first.stdout.splitlines()[1].split()[0] == ids[0]
     assert first.stderr == f"More: add --cursor {ids[0]}\n"
     assert [one["id"] for one in page["resumes"]] == [ids[2]]
-    assert (page["pagination"], page["unindexed"]) == ({"cursor": None, "limit": 20}, 0)
+    assert page["pagination"] == {"cursor": None, "limit": 20}
+    assert ("unsearched" in page, page["unindexed"]) == (False, 0)
     assert ids[1] in acme.succeeds("list", "--filter", "EMILE")
+    assert ids[3] in acme.succeeds("list", "--filter", "skill:c++ -name:ada")
     nothing = acme("list", "--filter", "x\x1b[2J")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert nothing.stderr == 'No resumes in account "acme" match "x\\x1b[2J".\n'
     assert "Nothing to search for" in acme.fails(2, "list", "--filter", " ")
+
+
+def test_what_the_index_lacks_is_told_and_an_export_without_it_fails(
+    acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+    assert acme.answers("list", "--filter", "ada", "--json")["resumes"]
+    store_resumes(acme.home, a_resume("Ada"), a_resume("Cy"))
+    for name in ("CATCH_UP_TIMEOUT_S", "EXPORT_CATCH_UP_TIMEOUT_S"):
+        monkeypatch.setattr(f"cli.commands.resumes.{name}", 0.0)
+
+    listed = acme("list", "--filter", "ada")
+    page = acme.answers("list", "--filter", "ada", "--json")
+    exported = acme("export", "--filter", "ada", "--to", str(tmp_path / "out"))
+
+    assert (listed.exit_code, listed.stdout.count("\n")) == (0, 2)
+    assert listed.stderr == "The 2 newest are not searched yet. Try again later.\n"
+    assert (page["unsearched"], [one["id"] for one in page["resumes"]]) == (2, ids[:1])
+    assert exported.exit_code == 1
+    assert exported.stderr.splitlines()[1:] == [
+        "Incomplete: The 2 newest are not searched yet. Export again later."
+    ]
+
+
+def test_what_matches_a_filter_is_exported_oldest_first(acme: CommandLine, tmp_path: Path) -> None:
+    store_resumes(acme.home, *(a_resume(name) for name in ("Ada B", "Bo", "Ada A")))
+
+    lines = acme.succeeds("export", "--filter", "ada -nowhere").splitlines()
+
+    assert [json.loads(line)["header"]["name"] for line in lines] == ["Ada B", "Ada A"]
+    out = tmp_path / "out"
+    told = acme("export", "--filter", "name:a", "--format", "pdf", "--to", str(out)).stderr
+    assert told == f"Exported 2 resumes to {out}.\n"
+    assert sorted(path.name for path in out.iterdir()) == ["AdaAResume.pdf", "AdaBResume.pdf"]
+    assert "Exported 0 resumes." in acme("export", "--filter", "nobody").stderr
+    assert "Nothing to search for" in acme.fails(2, "export", "--filter", "!")
+    for words in (["--all"], ["0" * 24]):
+        assert "use either" in acme.fails(2, "export", "--filter", "ada", *words)
+    several = acme.fails(2, "export", "--filter", "ada", "--format", "pdf")
+    assert several.startswith("Several PDFs need a folder: use --to DIR")
 
 
 def test_unknown_fields_are_shown_and_exported_in_their_own_notation(

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from cli.commands.resumes import CATCH_UP_TIMEOUT_S, SEARCH_TIMEOUT_S
+from cli.commands.resumes import CATCH_UP_TIMEOUT_S, EXPORT_CATCH_UP_TIMEOUT_S, SEARCH_TIMEOUT_S
 from importer import batch, hook, watcher
 from importer.hook import Hook
 from importer.options import Options
@@ -14,6 +14,7 @@ from resumes.filesystems import DISK_FLOOR_BYTES
 from resumes.health import store_checks
 from resumes.rendering import child, fonts, page, renderer
 from resumes.rendering.words import WORDS
+from resumes.search.query import MAX_QUERY_CHARS, MAX_TERMS
 from resumes.settings import Settings
 from resumes.store import idempotency, search
 from resumes.store.import_ledger import SOURCE_BYTES
@@ -126,8 +127,13 @@ SENTENCES: Final = {
         f"may take up to {PROOF_TIMEOUT_S:g} more seconds, until its outcome is known",
         f"Allow {WORKER} connections for each worker and about {OTHERS} for everything else",
         f"after {search.TIMEOUT_S * 1_000:g} ms ({SEARCH_TIMEOUT_S:g} s for `resumes list`)",
-        f"for up to {CATCH_UP_TIMEOUT_S:g} seconds",
+        f"for up to {CATCH_UP_TIMEOUT_S:g} and {EXPORT_CATCH_UP_TIMEOUT_S:g} seconds",
         f"retries the update every {RETRY_S:g} seconds",
+    ],
+    "finding.md": [
+        f"up to {MAX_TERMS} words and phrases, and {MAX_QUERY_CHARS} characters",
+        f"`list` for up to {CATCH_UP_TIMEOUT_S:g} seconds, `export` for up to "
+        f"{EXPORT_CATCH_UP_TIMEOUT_S:g} seconds",
     ],
     "guides/three-machines.md": [f"plan for {3 * (2 * WORKER + OTHERS)} connections"],
     "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of each failed, held or duplicate file"],

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from resumes.analyzer import parse
 from resumes.errors import InvalidArgument
+from resumes.search.query import parse_query as parse_search
 from resumes.store import Store, accounts, creation, open_store, search, stored_resumes
 from resumes.store.creation import Created, NewResume
 from resumes.store.search_index import Indexer, list_behind
@@ -43,37 +44,64 @@ def check_cursors(query: bytes) -> None:
     assert (page is None) == (expected is None)
     if page is None or expected is None:
         return
-    cursor, limit = expected
-    after = [one for one in listed.ids if one > cursor]
+    cursor, limit, is_newest_first = expected
+    if is_newest_first:
+        after = [one for one in reversed(listed.ids) if one < (cursor or "~")]
+    else:
+        after = [one for one in listed.ids if one > cursor]
     assert [entry.id for entry in page.entries] == after[:limit]
     assert page.cursor == (after[limit - 1] if len(after) > limit else None)
     found = search.find_page(
-        listed.store, listed.account_id, "ada", cursor=cursor, limit=limit, timeout_s=60
+        listed.store,
+        listed.account_id,
+        "ada",
+        cursor=cursor,
+        limit=limit,
+        is_newest_first=is_newest_first,
+        timeout_s=60,
     )
     assert (found.page.entries, found.page.cursor) == (page.entries, page.cursor)
 
 
 def _find_page(listed: Listed, query: bytes) -> Page | None:
-    """The page that a client gets; None when the query is refused."""
+    """The page of a list that a client gets; None when the query is refused."""
     try:
-        cursor, limit = parse_query(query)
-        return stored_resumes.list_page(listed.store, listed.account_id, cursor=cursor, limit=limit)
+        asked = parse_query(query)
+        return stored_resumes.list_page(
+            listed.store,
+            listed.account_id,
+            cursor=asked.cursor,
+            limit=asked.limit,
+            is_newest_first=asked.is_newest_first,
+        )
     except InvalidArgument:
         return None
 
 
-def _expected(query: bytes) -> tuple[str, int] | None:
-    """The cursor and limit that the query says; None for one that is to be refused."""
+def _expected(query: bytes) -> tuple[str, int, bool] | None:
+    """The cursor, the limit and the order that the query says; None for one that is to be refused."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    if {name for name, _ in pairs} - {"limit", "cursor"}:
+    if {name for name, _ in pairs} - {"limit", "cursor", "q", "sort"}:
         return None
-    limits = [value for name, value in pairs if name == "limit"] or ["20"]
-    cursors = [value for name, value in pairs if name == "cursor"] or [""]
-    if len(limits) > 1 or not _INTEGER.fullmatch(limits[0]):
+    limits, cursors, words, sorts = (
+        [value for name, value in pairs if name == wanted]
+        for wanted in ("limit", "cursor", "q", "sort")
+    )
+    if max(len(limits), len(cursors), len(words), len(sorts)) > 1:
         return None
-    if len(cursors) > 1 or not _ID.fullmatch(cursors[0]):
+    if (limits and not _INTEGER.fullmatch(limits[0])) or (
+        cursors and not _ID.fullmatch(cursors[0])
+    ):
         return None
-    return cursors[0], min(100, max(1, int(limits[0][:4_000])))
+    search_query = parse_search([*words, "a"][0])
+    if (
+        search_query.is_cut
+        or not search_query.terms
+        or (sorts and sorts[0] not in ("oldest", "newest"))
+    ):
+        return None
+    limit = min(100, max(1, int([*limits, "20"][0][:4_000])))
+    return [*cursors, ""][0], limit, sorts == ["newest"]
 
 
 @cache

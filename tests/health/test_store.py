@@ -216,7 +216,7 @@ def facts(**changes: Any) -> ServerFacts:
 @pytest.mark.parametrize(
     ("said", "workers", "texts", "remedy"),
     [
-        (facts(), 11, ["version 18.4"], None),
+        (facts(), 8, ["version 18.4"], None),
         (ServerFacts(None, None, None, None, None), 64, ["version unknown"], None),
         *(
             (facts(**{name: "off"}), 1, ["version 18.4", f"{name} is off: "], f"Set {name} to on")
@@ -230,9 +230,9 @@ def facts(**changes: Any) -> ServerFacts:
         ),
         (
             facts(),
-            12,
-            ["version", "accepts 97 connections, but this machine alone may need 104"],
-            "Set max_connections to at least 124",
+            9,
+            ["version", "accepts 97 connections, but this machine alone may need 101"],
+            "Set max_connections to at least 121",
         ),
     ],
 )

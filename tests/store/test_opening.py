@@ -248,8 +248,8 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
         "resumes USING PRIMARY KEY (account_id=? AND id>?)",
     ),
     "the newest resumes": (
-        lambda store, ana, _: stored_resumes.list_sorted(
-            store, ana, stored_resumes.Sort.NEWEST, cursor="f" * 24
+        lambda store, ana, _: stored_resumes.list_page(
+            store, ana, cursor="f" * 24, is_newest_first=True
         ),
         "resumes USING PRIMARY KEY (account_id=? AND id<?)",
     ),

@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 SERVES: Final = re.compile(r"resumes( --\w+ \S+)* (up|serve)\b")
 """Commands that go on until they are ended."""
 
-LOOKS: Final = re.compile(r"resumes (list|imports list)\b")
+LOOKS: Final = re.compile(r"resumes (list|imports list)\b|curl -G ")
 """Commands that are typed again until what they wait for has come."""
 
 BACKUP: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")

@@ -23,22 +23,21 @@ from cli.output import (
     safe_text,
     say,
 )
-from cli.progress import counting
+from cli.progress import counting, status_line
 from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
 from resumes import export as exports
 from resumes.analyzer import load_stored, whole_json
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
-from resumes.errors import InvalidArgument, NotFound, ResumesError
+from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exported, ExportFormat
 from resumes.rendering import PdfOptions
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
-from resumes.store import Store, stored_resumes
+from resumes.store import Store, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.search import find_page
-from resumes.store.search_index import catch_up
+from resumes.store.search import describe_unsearched, find_page
 from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
 from resumes.text import counted
 
@@ -75,10 +74,19 @@ def _wrapped(line: Line, *, margin: str = "") -> list[str]:
 
 
 SEARCH_TIMEOUT_S = 30.0
-"""How long a page may take to be found; longer than in the UI, where the next page is soon read."""
+"""How long a page of results may take; longer than in the UI, where the next page is soon read."""
 
 CATCH_UP_TIMEOUT_S = 5.0
-"""How long resumes that are not indexed yet are added to the index before the search."""
+"""How long a list first adds resumes to the search index, which a service does otherwise."""
+
+EXPORT_CATCH_UP_TIMEOUT_S = 30.0
+"""How long an export does so, which is incomplete otherwise."""
+
+FILTER_HELP = (
+    "All words must occur in the resume. "
+    'Also: "a phrase", -word, word* (at least 4 letters), and name:, title:, email:, place:, skill:, '
+    "work: or school: before a word or phrase. Case and accents do not matter."
+)
 
 COLUMNS = (
     Column("id", lambda entry: entry.id),
@@ -105,8 +113,7 @@ COLUMNS = (
     "--filter",
     "words",
     metavar="TEXT",
-    help='List only resumes that match TEXT: all its words, in any field. `"a phrase"`, `-word`, '
-    "`word*`, and `skill:`, `place:`, `name:` and others before a word are possible.",
+    help=f"List only resumes that match TEXT. {FILTER_HELP}",
 )
 @click.option(
     "--sort",
@@ -122,8 +129,8 @@ def list_(
     session: Session, account: str | None, limit: int, cursor: str, words: str | None, sort: str
 ) -> None:
     """List an account's resumes one page at a time."""
-    if words is not None and sort != Sort.OLDEST.value:
-        raise click.UsageError("--filter lists the oldest first: it cannot be combined with --sort")
+    if words is not None and sort not in (Sort.OLDEST, Sort.NEWEST):
+        raise click.UsageError("With --filter, --sort can only be oldest or newest")
     with contextlib.suppress(locale.Error):  # the locale is not installed
         locale.setlocale(locale.LC_COLLATE, "")
     with session.store() as store:
@@ -136,15 +143,22 @@ def list_(
             ) from None
         if words is None:
             page = list_sorted(store, chosen.id, Sort(sort), cursor=cursor, limit=limit)
-            unindexed = 0
+            unsearched = 0
         else:
-            with contextlib.suppress(ResumesError):  # it may be read-only
-                catch_up(store, timeout_s=CATCH_UP_TIMEOUT_S)
-            page, unindexed = find_page(
-                store, chosen.id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
+            _index_all(store, chosen.id, timeout_s=CATCH_UP_TIMEOUT_S)
+            page, unsearched = find_page(
+                store,
+                chosen.id,
+                words,
+                cursor=cursor,
+                limit=limit,
+                is_newest_first=sort == Sort.NEWEST,
+                timeout_s=SEARCH_TIMEOUT_S,
             )
     if session.as_json:
-        more = {} if words is None else {"unindexed": unindexed}
+        # As in the API; before 1.1 there was only `unindexed`.
+        more = {"unsearched": unsearched} if unsearched else {}
+        more |= {} if words is None else {"unindexed": unsearched}
         put_json(page.as_json(limit=limit) | more)
         return
     if page.entries:
@@ -152,11 +166,23 @@ def list_(
     else:
         what = "No more resumes" if cursor else "No resumes yet" if words is None else "No resumes"
         match = "" if words is None else f' match "{safe_text(words)}"'
-        say(f'{what} in account "{safe_text(chosen.name)}"{match}.')
+        so_far = "" if page.cursor is None else " so far"
+        say(f'{what} in account "{safe_text(chosen.name)}"{match}{so_far}.')
     if page.cursor is not None:
         say(f"More: add --cursor {page.cursor}")
-    if unindexed:
-        say(f"Not searchable yet: {counted(unindexed, 'resume')}. Try again later.")
+    if unsearched:
+        say(f"{describe_unsearched(unsearched)}. Try again later.")
+
+
+def _index_all(store: Store, account_id: str, *, timeout_s: float) -> int:
+    """Add the account's resumes to the search index; return how many could not be added in time."""
+    with status_line() as show:
+
+        def tell() -> None:
+            if show is not None:
+                show("Adding new resumes to the search index", 0, None)
+
+        return search_index.catch_up(store, account_id, timeout_s=timeout_s, on_step=tell)
 
 
 def get_resume(
@@ -175,7 +201,7 @@ def _explained(session: Session, account: AccountInfo, resume_id: str) -> Iterat
         line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
         raise NotFound(
             f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
-            f"Find resumes by title, name or email address with `{line}`"
+            f"Find resumes with `{line}`"
         ) from None
 
 
@@ -201,6 +227,12 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 @command()
 @click.argument("resume_ids", metavar="[ID]...", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Export all of the account's resumes.")
+@click.option(
+    "--filter",
+    "words",
+    metavar="TEXT",
+    help="Export all resumes that match TEXT, oldest first; see `resumes list --help`.",
+)
 @account_option()
 @click.option(
     "--to",
@@ -238,6 +270,7 @@ def export(
     session: Session,
     resume_ids: tuple[str, ...],
     is_all: bool,
+    words: str | None,
     account: str | None,
     folder: Path | None,
     overwrite: bool,
@@ -253,14 +286,16 @@ def export(
     `resumes import` converts JSON Resume files back to the analyzer format. By default, each PDF uses the
     layout of the resume. If standard output is a pipe or a file, you can write a single PDF to it.
     """
-    if is_all == bool(resume_ids):
-        raise click.UsageError("Give the IDs of the resumes to export, or use --all")
+    if is_all + bool(resume_ids) + (words is not None) != 1:
+        raise click.UsageError(
+            "Give the IDs of the resumes to export, or use either --all or --filter"
+        )
     resume_ids = tuple(dict.fromkeys(resume_ids))  # a repeated ID would look like an earlier export
     is_pdf = kind == ExportFormat.PDF.value
     if not is_pdf and (layout or paper or anonymous):
         raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
     if is_pdf and folder is None:
-        if is_all or len(resume_ids) > 1:
+        if len(resume_ids) != 1:
             raise click.UsageError("Several PDFs need a folder: use --to DIR")
         if sys.stdout.isatty():
             raise click.UsageError(
@@ -277,13 +312,16 @@ def export(
         ) as exporter,
     ):
         chosen = choose_account(session, store, account)
+        unsearched = 0
+        if words is not None:
+            unsearched = _index_all(store, chosen.id, timeout_s=EXPORT_CATCH_UP_TIMEOUT_S)
         resumes: Iterable[StoredResume] = (
-            exports.iter_resumes(store, chosen.id)
-            if is_all
             # All are read first, so that a wrong ID is an error before anything is written.
-            else [get_resume(session, store, chosen, resume_id) for resume_id in resume_ids]
+            [get_resume(session, store, chosen, resume_id) for resume_id in resume_ids]
+            if resume_ids
+            else exports.iter_resumes(store, chosen.id, words)
         )
-        total = chosen.resume_count if is_all else len(resume_ids)
+        total = chosen.resume_count if is_all else len(resume_ids) or None
         # Without a folder the resumes go to standard output, perhaps the status line's terminal.
         with counting("resumes", total, is_wanted=folder is not None) as show_count:
             write = (
@@ -305,10 +343,12 @@ def export(
         say(
             f"Kept {counted(kept, 'file')} from an earlier export. Use --overwrite to replace existing files."
         )
+    if unsearched:
+        say(f"Incomplete: {describe_unsearched(unsearched)}. Export again later.")
     _say_missing_fonts(summary.missing, settings.home / "fonts")
     if summary.left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(summary.left_out)}."))
-    return ExitCode.FAILED if summary.failed or kept else ExitCode.DONE
+    return ExitCode.FAILED if summary.failed or kept or unsearched else ExitCode.DONE
 
 
 def _put_exported(exported: Exported) -> bool:

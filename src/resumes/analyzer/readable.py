@@ -41,10 +41,11 @@ class Role(StrEnum):
 
 
 class Phrase(NamedTuple):
-    """A text without line ends."""
+    """A text without line ends. `source` is the type of its section, or the field of the header."""
 
     text: str
     role: Role = Role.TEXT
+    source: str = ""
 
 
 class Line(NamedTuple):
@@ -64,9 +65,15 @@ def header_lines(document: Mapping[str, Any]) -> Iterator[Line]:
     """Yield the lines of the header: the person's name and contacts."""
     header = document["header"]
     for field, role in (("name", Role.NAME), ("title", Role.TITLE)):
-        yield from _text_lines(header.get(field) or "", role=role)
-    if contacts := [header[field] for field in CONTACTS if header.get(field)]:
-        yield _line(contacts)
+        for line in _text_lines(header.get(field) or "", role=role):
+            yield _from(field, line)
+    contacts = [field for field in CONTACTS if header.get(field)]
+    if contacts:
+        yield Line([Phrase(_on_one_line(header[field]), source=field) for field in contacts])
+
+
+def _from(source: str, line: Line) -> Line:
+    return line._replace(phrases=[phrase._replace(source=source) for phrase in line.phrases])
 
 
 def section_lines(document: Mapping[str, Any]) -> Iterator[Line]:
@@ -77,8 +84,9 @@ def section_lines(document: Mapping[str, Any]) -> Iterator[Line]:
     for section in iter_sections(document, Format(frozenset(document["sections"]))):
         if section.items:
             yield BLANK
-            yield _line([section.heading.upper()], Role.HEADING)
-            yield from _items(section)
+            yield _from(section.type, _line([section.heading.upper()], Role.HEADING))
+            for line in _items(section):
+                yield _from(section.type, line)
 
 
 def _items(section: ShownSection) -> Iterator[Line]:

@@ -175,7 +175,7 @@ def find_index_lag(count: IndexedCount) -> Finding | None:
 
 # A PostgreSQL server.
 
-CONNECTIONS_OF_A_WORKER: Final = 7
+CONNECTIONS_OF_A_WORKER: Final = 9
 """The maximum of each API process: those that write, one that reads for requests, two that watch."""
 
 CONNECTIONS_OF_OTHERS: Final = 20

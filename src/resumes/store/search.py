@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from resumes.errors import InvalidArgument, StoreIncompatible
-from resumes.search.query import Query, parse_query
+from resumes.search.query import MAX_QUERY_CHARS, MAX_TERMS, Query, parse_query
 from resumes.store.entry import Entry
 from resumes.store.schema import account_usage, search_entries, search_progress
 from resumes.store.search_engine import (
@@ -68,11 +68,15 @@ def find_page(
     the resumes before the cursor, in reverse order. With `is_typing`, more may follow the last word.
     After `timeout_s` a page ends early; its cursor is None only if nothing follows.
 
-    Raises InvalidArgument if the text has no words, and for a malformed cursor.
+    Raises InvalidArgument if the text has no words or too many, and for a malformed cursor.
     """
     query = parse_query(text, is_typing=is_typing)
     if not query.terms:
         raise InvalidArgument("Nothing to search for: enter a word")
+    if query.is_cut:  # without its end it would find too much
+        raise InvalidArgument(
+            f"Too much to search for: at most {MAX_TERMS} words and phrases in {MAX_QUERY_CHARS} characters"
+        )
     check_cursor(cursor)
     limit = max(1, min(limit, MAX_LIMIT))
     ends_at = monotonic() + timeout_s
@@ -200,3 +204,10 @@ def _iter_windows(first: int, last: int, tokens: int, is_newest_first: bool) -> 
             yield Window(first, end, unit)
             first = end + 1
         size, unit = min(2 * LARGE_UNIT if unit == SMALL_UNIT else largest, largest), LARGE_UNIT
+
+
+def describe_unsearched(count: int) -> str:
+    """Return `The 3 newest are not searched yet`."""
+    if count == 1:
+        return "The newest is not searched yet"
+    return f"The {count:,} newest are not searched yet"

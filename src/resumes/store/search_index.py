@@ -378,14 +378,14 @@ class Indexer:
         is_busy = self._is_busy() or newest_us > self._newest_us
         self._newest_us = newest_us
         positions: dict[str, int] = {}
-        if not self._index(behind, positions, is_busy=is_busy):
+        if not self.index(behind, positions, is_busy=is_busy):
             return YIELD_S
         is_done = all(positions.get(row.account_id, 0) >= row.last_id_us for row in behind)
         if is_done and len(behind) < SLICE_ACCOUNTS:
             return self._interval_s
         return _pause_s(self._clock() - began_s, BUSY_SHARE if is_busy else IDLE_SHARE)
 
-    def _index(self, behind: Sequence[Any], positions: dict[str, int], *, is_busy: bool) -> bool:
+    def index(self, behind: Sequence[Any], positions: dict[str, int], *, is_busy: bool) -> bool:
         """Index slices of the accounts that are behind; return whether any was added.
 
         A server works on some accounts at once while the next slices are read. In a file, that would only
@@ -438,14 +438,40 @@ def _count_removed(store: Store) -> Sequence[Any]:
     return store.fetch(sqlalchemy.select(func.count(), removed).select_from(search_progress))
 
 
-def catch_up(store: Store, *, timeout_s: float) -> None:
-    """Index what is not indexed yet, where no service may be running that does.
+def catch_up(
+    store: Store,
+    account_id: str,
+    *,
+    timeout_s: float,
+    on_step: Callable[[], None] = lambda: None,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> int:
+    """Index the resumes that the account has now; return how many of them are still not indexed.
 
-    Raises what `Store.write` raises.
+    That is more than 0 if the time was not enough, or the store cannot be written. For a command: perhaps
+    no service is running. `on_step` is called after each step.
     """
-    indexer, ends_at = Indexer(store), time.monotonic() + timeout_s
-    while list_behind(store) and time.monotonic() < ends_at:
-        indexer.step()
+    indexer, ends_at = Indexer(store), monotonic() + timeout_s
+    up_to_us, is_refused = 0, False
+    while behind := store.fetch(_BEHIND.where(account_usage.c.account_id == account_id)):
+        (account,) = behind
+        up_to_us = up_to_us or account.last_id_us
+        if account.indexed_us >= up_to_us:
+            break
+        if is_refused or monotonic() >= ends_at:
+            ids = sqlalchemy.select(func.count()).where(
+                resumes.c.account_id == account_id,
+                resumes.c.id > _last_id(account.indexed_us),
+                resumes.c.id <= _last_id(up_to_us),
+            )
+            ((count,),) = store.fetch(ids)
+            return int(count)
+        try:
+            indexer.index(behind, {}, is_busy=False)
+        except ResumesError:
+            is_refused = True
+        on_step()
+    return 0
 
 
 def _pause_s(took_s: float, share: float) -> float:

@@ -226,11 +226,17 @@ def in_order(
     """Return the statement for the resumes that a list shows after the cursor, empty for the beginning.
 
     Every list and search has one of these two orders of the ids (`key`); only lists by name are sorted
-    in Python.
+    in Python. The cursor may be a parameter, whose value is that of `bound_of`.
     """
     if is_newest_first:
-        return statement.where(key < (cursor or MAX_ID)).order_by(key.desc())
+        bound = bound_of(cursor, is_newest_first=True) if isinstance(cursor, str) else cursor
+        return statement.where(key < bound).order_by(key.desc())
     return statement.where(key > cursor).order_by(key)
+
+
+def bound_of(cursor: str, *, is_newest_first: bool) -> str:
+    """Return the cursor, or a bound before the first resume of the list if it is empty."""
+    return cursor or (MAX_ID if is_newest_first else "")
 
 
 def iter_in_pages(

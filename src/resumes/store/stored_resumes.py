@@ -24,6 +24,7 @@ from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import documents, imported_digests, resumes
 from resumes.store.statements import (
     Prepared,
+    bound_of,
     in_order,
     limit_param,
     params_equal,
@@ -89,11 +90,17 @@ class StoredResume(NamedTuple):
 
 
 COLUMNS = tuple(resumes.c[name] for name in Entry._fields)
-_ROWS = in_order(
-    select(*COLUMNS).where(params_equal(resumes.c.account_id)), resumes.c.id, bindparam("after")
-)
+
+
+def _page_of(*, is_newest_first: bool) -> Prepared:
+    rows = select(*COLUMNS).where(params_equal(resumes.c.account_id)).limit(limit_param("rows"))
+    rows = in_order(rows, resumes.c.id, bindparam("after"), is_newest_first=is_newest_first)
+    return Prepared(select(rows_as_json(*rows.subquery().c)))
+
+
 # Prepared, since most requests of the API run one of these, on SQLite in the event loop.
-PAGE = Prepared(select(rows_as_json(*_ROWS.limit(limit_param("rows")).subquery().c)))
+PAGE = _page_of(is_newest_first=False)
+NEWEST_PAGE = _page_of(is_newest_first=True)
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)
     .join(
@@ -115,25 +122,38 @@ def check_cursor(cursor: str) -> str:
 
 
 def list_page(
-    store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+    store: Store,
+    account_id: str,
+    *,
+    cursor: str = "",
+    limit: int = DEFAULT_LIMIT,
+    is_newest_first: bool = False,
 ) -> Page:
     """Return the resumes after the cursor, oldest first, at most `limit`.
 
-    A `limit` outside of 1 to 100 becomes 1 or 100. Raises InvalidArgument for a malformed cursor.
+    With the newest first, return the resumes before the cursor, in reverse order. A `limit` outside of
+    1 to 100 becomes 1 or 100. Raises InvalidArgument for a malformed cursor.
     """
     limit = max(1, min(limit, MAX_LIMIT))
-    after = check_cursor(cursor)
-    found = store.fetch(PAGE, account_id=account_id, after=after, rows=limit + 1)
+    after = bound_of(check_cursor(cursor), is_newest_first=is_newest_first)
+    statement = NEWEST_PAGE if is_newest_first else PAGE
+    found = store.fetch(statement, account_id=account_id, after=after, rows=limit + 1)
     return _page(found, limit)
 
 
 async def list_page_async(
-    store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+    store: Store,
+    account_id: str,
+    *,
+    cursor: str = "",
+    limit: int = DEFAULT_LIMIT,
+    is_newest_first: bool = False,
 ) -> Page:
     """Do what `list_page` does without blocking the event loop."""
     limit = max(1, min(limit, MAX_LIMIT))
-    after = check_cursor(cursor)
-    found = await store.fetch_async(PAGE, account_id=account_id, after=after, rows=limit + 1)
+    after = bound_of(check_cursor(cursor), is_newest_first=is_newest_first)
+    statement = NEWEST_PAGE if is_newest_first else PAGE
+    found = await store.fetch_async(statement, account_id=account_id, after=after, rows=limit + 1)
     return _page(found, limit)
 
 
@@ -151,22 +171,20 @@ def list_sorted(
     the account's names. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor
     and, by name, for that of a resume that does not exist.
     """
-    if sort is Sort.OLDEST:
-        return list_page(store, account_id, cursor=cursor, limit=limit)
+    if sort in (Sort.OLDEST, Sort.NEWEST):
+        is_newest_first = sort is Sort.NEWEST
+        return list_page(
+            store, account_id, cursor=cursor, limit=limit, is_newest_first=is_newest_first
+        )
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
     page = select(*COLUMNS).where(resumes.c.account_id == account_id)
     with store.read() as connection:
-        if sort is Sort.NEWEST:
-            page = in_order(page, resumes.c.id, after, is_newest_first=True)
-            rows = connection.execute(page.limit(limit + 1)).all()
-        else:
-            ids = _ids_by_name(connection, account_id, sort, after=after, limit=limit + 1)
-            found = {row.id: row for row in connection.execute(page.where(resumes.c.id.in_(ids)))}
-            # A resume may have been deleted since.
-            rows = [found[resume_id] for resume_id in ids[:limit] if resume_id in found]
-            return Page(rows, ids[limit - 1] if len(ids) > limit else None)
-    return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
+        ids = _ids_by_name(connection, account_id, sort, after=after, limit=limit + 1)
+        found = {row.id: row for row in connection.execute(page.where(resumes.c.id.in_(ids)))}
+    # A resume may have been deleted since.
+    rows = [found[resume_id] for resume_id in ids[:limit] if resume_id in found]
+    return Page(rows, ids[limit - 1] if len(ids) > limit else None)
 
 
 def _ids_by_name(

@@ -15,7 +15,8 @@ from textual.widget import Widget
 
 from resumes.store import accounts
 from resumes.store.store import Store
-from resumes.text import counted, folded, holds, parse_terms
+from resumes.text import counted
+from tui.filters import find_words, has_words, parse_filter
 from tui.keys import ACTIONS, MODES, Target, shown_key
 from tui.screens.dialogs import Chooser
 from tui.session import TrailStep, UiSession
@@ -24,7 +25,7 @@ from tui.text import joined, safe, show_message
 from tui.themes import ROOM_CELLS
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import FindHits, ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph
 
 T = TypeVar("T")
@@ -275,6 +276,12 @@ class ListScreen(ModeScreen, Generic[T]):
     """The word for a row."""
 
     ORDERS: ClassVar[Sequence[Order]] = (Order(""),)
+    FILTER_HINT: ClassVar[str] = ""
+    """What to type into the filter, shown while it is empty."""
+
+    MORE_TO_TYPE: ClassVar[str] = ""
+    """What may help if the filter finds nothing."""
+
     ALL_LABEL: ClassVar[str] = ""
     """The title for the list of all accounts; empty: the list does not belong to accounts."""
 
@@ -287,7 +294,7 @@ class ListScreen(ModeScreen, Generic[T]):
         """The account whose list is shown; None for all accounts."""
 
         self.order = self.ORDERS[0]
-        self.filter = FilterLine()
+        self.filter = FilterLine(self.FILTER_HINT)
         self.list: PagedList[T] = PagedList(
             self.columns(), self.row_key, inserts=self.order.inserts
         )
@@ -316,6 +323,11 @@ class ListScreen(ModeScreen, Generic[T]):
     def words(self, row: T) -> str:
         """Return the text to filter by, in a thread; empty if `reading` applies the filter."""
         return ""
+
+    def hits_of(self, text: str) -> FindHits:
+        """Return a function that finds the matches of a filter in a cell."""
+        words = parse_filter(text)
+        return lambda cell, _: find_words(cell, words)
 
     def heading(self) -> Iterable[Content]:
         """Yield the title's parts after the path: the number of rows and the order."""
@@ -446,8 +458,9 @@ class ListScreen(ModeScreen, Generic[T]):
     def show_found(self) -> None:
         """Show the rows that match the filter. Without a filter the cursor stays on its row."""
         current = self.list.current
-        stays = "" if self.filter.text or current is None else self.row_key(current)
-        self.list.terms = parse_terms(self.filter.text)
+        text = self.filter.text
+        stays = "" if text or current is None else self.row_key(current)
+        self.list.find_hits = self.hits_of(text) if text else None
         self.restart(keeps_rows=True, row=stays)
 
     def action_next_order(self) -> None:
@@ -467,15 +480,16 @@ class ListScreen(ModeScreen, Generic[T]):
     @work(group=PAGE, exclusive=True)
     async def read_page(self, wanted: PagedList.PageWanted) -> None:
         """Read the page, unless another page is requested first."""
-        reading, terms, order = self.reading(wanted.cursor), self.list.terms, self.order
+        reading, filtered_by, order = self.reading(wanted.cursor), self.filter.text, self.order
+        words = parse_filter(filtered_by)
 
         def read_narrowed(store: Store) -> PageRead[T]:
             """Read the page; filter and sort it here if the list is read as a whole."""
             read = reading(store)
             rows = read.rows
-            if terms:
+            if words:
                 pairs = [(row, self.words(row)) for row in rows]
-                rows = [row for row, text in pairs if not text or holds(folded(text), terms)]
+                rows = [row for row, text in pairs if not text or has_words(text, words)]
             if order.key is not None:
                 rows = sorted(rows, key=order.key, reverse=order.is_descending)
             return replace(read, rows=rows)
@@ -488,18 +502,19 @@ class ListScreen(ModeScreen, Generic[T]):
             self.list.is_stale = failure.is_passing
             return
         self.list.empty = self.page_arrived(read)
-        if terms:
+        if filtered_by:
             key = shown_key("everywhere.back", self.session.settings.keymap)
             whose = f" in {self.account}" if self.account else ""
-            none = safe(f'No matches for "{self.filter.text}"{whose}.')
-            self.list.empty = none, safe(f"Press {key} to clear the filter.")
+            none = safe(f'No matches for "{filtered_by.strip()}"{whose}.')
+            more = [safe(self.MORE_TO_TYPE)] if self.MORE_TO_TYPE else []
+            self.list.empty = none, *more, safe(f"Press {key} to clear the filter.")
         self.query_one(ErrorLine).clear()
         self.list.fill(wanted.page, read.rows, read.next_cursor)
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
         """Update the title of the list and the keys in the footer."""
-        text, marked = self.filter.text, len(self.list.marked)
+        text, marked = self.filter.text.strip(), len(self.list.marked)
         path = [*self.path, *([self.ALL_LABEL] if self.ALL_LABEL and not self.account else [])]
         parts = [
             safe(PATH_MARK.join(path)),

@@ -1,6 +1,6 @@
 """The export dialog, and the export in a thread."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -9,23 +9,22 @@ from typing import Final
 from textual.worker import get_current_worker
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export import Exporter, ExportFormat, export_resumes
+from resumes.export import Exporter, ExportFormat, export_resumes, iter_resumes
 from resumes.settings import Settings
-from resumes.store import accounts, stored_resumes
+from resumes.store import accounts, search_index, stored_resumes
+from resumes.store.search import describe_unsearched
 from resumes.store.store import Store
 from resumes.store.stored_resumes import StoredResume
 from resumes.text import counted
 from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
-from tui.screens.resume_views import read_page
 from tui.text import safe_text
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 
 FOLDER: Final = "exported-resumes"
 MAX_PATH_CHARS = 4_000
-SEARCH_TIMEOUT_S = 30.0
-"""How long to search resumes that are not indexed yet."""
-
+INDEX_TIMEOUT_S: Final = 30.0
+"""How long to wait until all resumes are in the search index."""
 
 PDF: Final = "PDF"
 KINDS: Final = {
@@ -39,7 +38,8 @@ KINDS: Final = {
 class ExportDialog(Dialog[Callable[[Store], str]]):
     """Asks what to export. The result is a function that exports and returns a summary.
 
-    `chosen` names the given resumes; `listed`, if offered, names all that match `text`.
+    `chosen` names the given resumes; `listed`, if offered, names all that match `text`, or all of the
+    account for None. A `read_only` session does not update the search index.
     """
 
     VERB = "Export"
@@ -52,9 +52,12 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
         *,
         chosen: str = "this resume",
         listed: str | None = None,
-        text: str = "",
+        text: str | None = None,
+        read_only: bool = False,
     ) -> None:
-        self._export = partial(export_chosen, account=account, text=text, settings=settings)
+        self._export = partial(
+            export_chosen, account=account, text=text, settings=settings, read_only=read_only
+        )
         self._resume_ids, self._listed = resume_ids, listed
         self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
         self._kind = Choices(list(KINDS), PDF)
@@ -89,10 +92,11 @@ def export_chosen(
     *,
     account: str,
     resume_ids: Sequence[str],
-    text: str,
+    text: str | None,
     kind: ExportFormat,
     folder: str,
     settings: Settings,
+    read_only: bool,
 ) -> str:
     """Export the resumes, or without IDs all that match `text`, to files, in a worker's thread.
 
@@ -104,23 +108,18 @@ def export_chosen(
     except RuntimeError:
         raise InvalidArgument(f'No such user: "{folder}"') from None
     owner = accounts.get_account(store, account)
-    unindexed = 0
-
-    def iter_found() -> Iterator[str]:
-        nonlocal unindexed
-        cursor: str | None = ""
-        while cursor is not None:
-            page = read_page(
-                store, account=owner, text=text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S
-            )
-            _, unindexed = page.about
-            yield from [entry.id for entry in page.rows]
-            cursor = page.next_cursor
-
-    resumes = _iter_resumes(store, owner.id, resume_ids or iter_found())
+    unsearched = 0
+    resumes: Iterable[StoredResume]
+    if resume_ids:
+        resumes = _iter_chosen(store, owner.id, resume_ids)
+    else:
+        if text is not None:
+            timeout_s = 0.0 if read_only else INDEX_TIMEOUT_S
+            unsearched = search_index.catch_up(store, owner.id, timeout_s=timeout_s)
+        resumes = iter_resumes(store, owner.id, text, is_typing=True)
     with Exporter(kind, settings.format, home=settings.home) as exporter:
         summary = export_resumes(
-            exporter, resumes, partial(exporter.write, target, overwrite=False)
+            exporter, _until_canceled(resumes), partial(exporter.write, target, overwrite=False)
         )
     said = f"Exported {counted(summary.exported - summary.existing, 'resume')} to {target}."
     if summary.existing:
@@ -130,24 +129,26 @@ def export_chosen(
         said += f" {failed} could not be generated. {describe(summary.failed[0][1])}"
     if summary.missing:
         said += describe_boxes(summary.missing[0][0], settings.home)
-    if unindexed:
-        said += f" Not searchable yet: {counted(unindexed, 'newer resume')}. Try again later."
+    if unsearched:
+        said += f" Incomplete: {describe_unsearched(unsearched)}. Export again later."
     if summary.left_out:
         said += f" Not supported by JSON Resume, left out: {', '.join(summary.left_out)}."
     return said
 
 
-def _iter_resumes(
-    store: Store, account_id: str, resume_ids: Sequence[str] | Iterator[str]
+def _iter_chosen(
+    store: Store, account_id: str, resume_ids: Sequence[str]
 ) -> Iterator[StoredResume]:
-    """Yield the resumes until the worker is canceled; skip those deleted since they were listed.
-
-    Raises NotFound if only one was chosen.
-    """
-    worker = get_current_worker()
-    is_only_one = isinstance(resume_ids, Sequence) and len(resume_ids) == 1
+    """Yield the resumes, without those deleted since they were listed. Raises NotFound if there is only
+    one."""
     for resume_id in resume_ids:
+        with nullcontext() if len(resume_ids) == 1 else suppress(NotFound):
+            yield stored_resumes.get_resume(store, account_id, resume_id)
+
+
+def _until_canceled(resumes: Iterable[StoredResume]) -> Iterator[StoredResume]:
+    worker = get_current_worker()
+    for resume in resumes:
         if worker.is_cancelled:
             return
-        with nullcontext() if is_only_one else suppress(NotFound):
-            yield stored_resumes.get_resume(store, account_id, resume_id)
+        yield resume

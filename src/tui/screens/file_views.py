@@ -18,9 +18,10 @@ from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item
 from resumes.store.import_requests import RequestKind
 from resumes.store.schema import ImportRequest
 from resumes.store.store import Store
-from resumes.text import counted, folded, holds, in_bytes
+from resumes.text import counted, in_bytes
 from resumes.watched_folder import find_filed, outcome_folder
 from resumes.watched_names import REPORT, find_extension
+from tui.filters import has_words, parse_filter
 from tui.screens.base import PageRead, RowPane
 from tui.screens.dialogs import Fact
 from tui.screens.file_source import SourceLines, SourceText, fault_of, lay_out
@@ -69,16 +70,17 @@ def read_page(
     account: str | None,
     outcome: FileOutcome | None,
     is_newest_first: bool,
-    terms: Sequence[str],
+    filtered_by: str,
     cursor: str,
 ) -> PageRead[ImportRow]:
     """Return the page after the cursor, which is a position. None for account or outcome: all.
 
-    With terms, return the matches among a limited number of files: perhaps none, although more
+    With a filter, return the matches among a limited number of files: perhaps none, although more
     follow.
     """
     account_id = find_account_id(store, account)
-    limit = MAX_FILES if terms else PAGE_SIZE
+    words = parse_filter(filtered_by)
+    limit = MAX_FILES if words else PAGE_SIZE
     found: list[ImportRow] = []
     following: str | None = cursor
     for _ in range(MAX_SEARCHES):
@@ -99,11 +101,11 @@ def read_page(
             )
             is_last = after is None
         rows = _with_requests(store, files)
-        found += [row for row in rows if not terms or holds(_words(row.file), terms)]
+        found += [row for row in rows if not words or has_words(_words(row.file), words)]
         following = (
             None if is_last or not rows else position(rows[-1], is_newest_first=is_newest_first)
         )
-        if following is None or not terms or len(found) >= PAGE_SIZE:
+        if following is None or not words or len(found) >= PAGE_SIZE:
             break
     return PageRead(found, following)
 
@@ -117,7 +119,7 @@ def _words(file: FileRow) -> str:
     """Return the text to filter the file by."""
     reason = "" if file.reason is None else f"{file.reason} {plain_words(file.reason)}"
     warnings = "warnings" if file.warnings else ""
-    return folded(f"{file.name} {file.account} {reason} {warnings}")
+    return f"{file.name} {file.account} {reason} {warnings}"
 
 
 def _with_requests(store: Store, files: Sequence[FileRow]) -> list[ImportRow]:

@@ -1,4 +1,4 @@
-"""The help: all keys and what they do."""
+"""The help: all keys and what they do, and what can be typed to find resumes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -17,6 +17,16 @@ KEYS_CELLS = 13
 COLUMN_CELLS: Final = 50
 """Width of a column of the help, which has two where both fit."""
 
+GRAMMAR: Final = (
+    ("python porto", "both words, anywhere in the resume"),
+    ('"night shift"', "words in this order"),
+    ("-java", "not this word"),
+    ("skill:python", "only in skills; likewise name:"),
+    ("", "title: email: place: work: school:"),
+    ("account*", "words that begin so, from 4 letters"),
+)
+"""What can be typed into the filter of the resumes, with its meaning (docs/finding.md)."""
+
 
 class HelpScreen(TextDialog):
     """Shows all keys by where they work, in two columns if both fit."""
@@ -26,6 +36,7 @@ class HelpScreen(TextDialog):
         here = {action.place for action, _ in active_actions(over)}
         places = sorted(Place, key=lambda place: place not in here)
         self._groups = [help_group(place, keymap, read_only=read_only) for place in places]
+        self._groups.insert(places.index(Place.FILTER) + 1, grammar_group())
 
     def on_resize(self) -> None:
         self.text.show(help_text(self._groups, columns=2 if self.size.width >= ROOM_CELLS else 1))
@@ -43,6 +54,15 @@ def help_group(
             key = safe(f"{keys:<{KEYS_CELLS}} ", "bold $text-accent")
             lines.append(joined([key, safe(action.description)]))
     return [*lines, safe("")]
+
+
+def grammar_group() -> list[Content]:
+    """Return a heading, a line for each form that a filter of resumes may have, and a blank line."""
+    lines = [
+        joined([safe(f"{typed:<{KEYS_CELLS}} ", "bold $text-accent"), safe(meaning)])
+        for typed, meaning in GRAMMAR
+    ]
+    return [safe("Filter of resumes", "bold underline"), *lines, safe("")]
 
 
 def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Paragraph]:

@@ -401,7 +401,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             account=self.account,
             outcome=self._outcome,
             is_newest_first=self.is_newest_first,
-            terms=self.list.terms,
+            filtered_by=self.filter.text,
             cursor=cursor,
         )
 

@@ -24,8 +24,10 @@ def resume_columns(
 ) -> Sequence[ListColumn[Entry]]:
     """Return the columns of a list of resumes."""
     return (
-        ListColumn("NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32),
-        ListColumn("TITLE", 0, title),
+        ListColumn(
+            "NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32, source="name"
+        ),
+        ListColumn("TITLE", 0, title, source="title"),
         ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),
         ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 150),
         age_column("AGE", attrgetter("created_at"), clock),

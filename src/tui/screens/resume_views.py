@@ -4,7 +4,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,8 @@ from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import NotFound
 from resumes.rendering.page import DEFAULT_LAYOUT
+from resumes.search.query import Query, hits, parse_query
+from resumes.search.texts import EMAIL, NAME, PLACE, TITLE, section_group
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_ledger, search, stored_resumes
 from resumes.store.accounts import AccountInfo
@@ -26,11 +28,34 @@ from resumes.store.stored_resumes import Sort, StoredResume
 from resumes.text import counted, escaped_json
 from resumes.watched_folder import find_dismissed, find_filed, list_watched, opened
 from tui.screens.base import PageRead
-from tui.text import joined, minute, safe, safe_lines
+from tui.text import highlighted, joined, minute, safe, safe_lines
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph
 
 PAGE_SIZE = 100
+
+
+def parse_search(text: str) -> Query | None:
+    """Return the query in the filter of a list of resumes; None if there is nothing to search for yet.
+
+    Its last word is a beginning, unless a blank follows.
+    """
+    query = parse_query(text, is_typing=True)
+    return query if query.terms else None
+
+
+_HEADER_GROUPS: Final = {"name": NAME, "email": EMAIL, "title": TITLE, "location": PLACE}
+
+
+def find_hits(text: str, source: str, *, query: Query) -> Sequence[tuple[int, int]]:
+    """Return where a text of a resume matches the query, as ranges of characters.
+
+    `source` is the resume's field, the header's, or the type of the section; empty for a text that is
+    not searched.
+    """
+    if not source:
+        return ()
+    return hits(text, query, _HEADER_GROUPS.get(source) or section_group(source))
 
 
 def read_page(
@@ -40,13 +65,12 @@ def read_page(
     text: str,
     cursor: str,
     is_newest_first: bool = False,
-    timeout_s: float = search.TIMEOUT_S,
 ) -> PageRead[Entry]:
-    """Return the page after the cursor, of the resumes that match `text` or of all.
+    """Return the page after the cursor, of the resumes that match the filter or of all.
 
     `account` may be a name; None means the first one with resumes. The cursor is an ID, flipped if
     the newest come first. `about` is a pair: the account, None if there are none; and the number of
-    resumes that are too new to be searched.
+    newest resumes that are not searched yet.
     """
     if isinstance(account, str):
         account = accounts.get_account(store, account)
@@ -56,16 +80,17 @@ def read_page(
         account = next((account for account in known if account.resume_count), known[0])
     cursor = flipped(cursor) if is_newest_first else cursor
     unindexed = 0
-    if text:
-        page, unindexed = search.find_page(
+    if parse_search(text) is not None:
+        found = search.find_page(
             store,
             account.id,
             text,
             cursor=cursor,
             limit=PAGE_SIZE,
             is_newest_first=is_newest_first,
-            timeout_s=timeout_s,
+            is_typing=True,
         )
+        page, unindexed = found
     else:
         sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
         page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
@@ -175,8 +200,9 @@ STYLES: Final = {
 }
 
 
-def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
-    """Return the number of warnings, then the displayed fields of the resume."""
+def resume_paragraphs(stored: str, entry: Entry, query: Query | None = None) -> list[Paragraph]:
+    """Return the displayed fields of the resume, in which the query's hits are highlighted, and the
+    number of warnings."""
     document = load_stored(stored)
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
     about = [
@@ -187,15 +213,27 @@ def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
         count = counted(len(warnings), "warning")
         about.append(safe(f"! {count} (see History)", "$text-warning"))
     return [
-        *map(_paragraph, header_lines(document)),
+        *_iter_paragraphs(header_lines(document), query),
         *map(Paragraph, about),
-        *map(_paragraph, section_lines(document)),
+        *_iter_paragraphs(section_lines(document), query),
     ]
 
 
-def _paragraph(line: Line) -> Paragraph:
-    parts = (safe(phrase.text, STYLES[phrase.role]) for phrase in line.phrases)
-    return Paragraph(joined(parts, by=" · "), line.mark)
+MAX_MARKED_CHARS: Final = 200_000
+"""How much of a text is searched for hits, which takes long for megabytes."""
+
+
+def _iter_paragraphs(lines: Iterable[Line], query: Query | None) -> Iterator[Paragraph]:
+    room = MAX_MARKED_CHARS
+    for line in lines:
+        parts = [safe(phrase.text, STYLES[phrase.role]) for phrase in line.phrases]
+        if query is not None and room > 0:
+            parts = [
+                highlighted(part, find_hits(part.plain, phrase.source, query=query))
+                for part, phrase in zip(parts, line.phrases, strict=True)
+            ]
+            room -= sum(map(len, parts))
+        yield Paragraph(joined(parts, by=" · "), line.mark)
 
 
 class View(StrEnum):
@@ -216,13 +254,24 @@ class Shown:
     paragraphs: Sequence[Paragraph]
 
 
-def show(store: Store, *, account: str, resume_id: str, view: View, settings: Settings) -> Shown:
-    """Return the stored resume laid out in the view. Raises NotFound."""
+def show(
+    store: Store,
+    *,
+    account: str,
+    resume_id: str,
+    view: View,
+    settings: Settings,
+    query: Query | None = None,
+) -> Shown:
+    """Return the stored resume laid out in the view. Raises NotFound.
+
+    The text shows the hits of the query, with which the resume was found.
+    """
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
     match view:
         case View.TEXT:
-            paragraphs = resume_paragraphs(stored.document, stored.entry)
+            paragraphs = resume_paragraphs(stored.document, stored.entry, query)
         case View.JSON:
             paragraphs = json_paragraphs(whole_json(stored.document))
         case View.SOURCE:

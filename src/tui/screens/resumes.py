@@ -14,10 +14,12 @@ from textual.notifications import SeverityLevel
 
 from resumes.analyzer import load_stored, whole_json
 from resumes.errors import NotFound
+from resumes.search.query import Query
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
+from resumes.store.search import describe_unsearched
 from resumes.store.store import Store
 from resumes.text import escaped_json
 from tui.deletions import GRACE_S, named, quoted
@@ -41,13 +43,15 @@ from tui.screens.resume_views import (
     Shown,
     View,
     find_dismissed_file,
+    find_hits,
+    parse_search,
     read_page,
     show,
 )
 from tui.session import UiSession
 from tui.store_calls import call, store_work
 from tui.text import joined, minute, safe, show_message
-from tui.widgets.paged_list import ListColumn
+from tui.widgets.paged_list import FindHits, ListColumn
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -73,12 +77,17 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
         super().__init__()
         self._settings = settings
         self.view = View.TEXT
+        self.found_by: Query | None = None
+        """The filter of the list, whose hits are shown."""
         self.shown: Shown | None = None
         """The resume that is shown; None if there is none, or a failure is shown."""
 
         self.can_focus = can_focus_text
         self.add_class("panel")
         self.border_title = view_tabs(self.view)
+
+    def key_of(self, wanted: ResumeRef) -> object:
+        return wanted, self.found_by
 
     def reading(self, wanted: ResumeRef) -> Callable[[Store], Shown]:
         account, resume_id = wanted
@@ -88,6 +97,7 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
             resume_id=resume_id,
             view=self.view,
             settings=self._settings,
+            query=self.found_by,
         )
 
     def show_read(self, read: Shown) -> None:
@@ -271,7 +281,7 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
         pane = ResumePane(listed.session.settings, can_focus_text=True)
-        pane.view = listed.pane.view
+        pane.view, pane.found_by = listed.pane.view, listed.pane.found_by
         super().__init__(listed, pane, wanted, is_linked=is_linked)
 
     @property
@@ -301,6 +311,8 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     MODE = "resumes"
     ROW = "resume"
     ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
+    MORE_TO_TYPE = "Type whole words, or at least four letters of the last one."
+    FILTER_HINT = 'python porto   "data science"   -java   skill:python   pyth*'
     BINDINGS = bindings(Place.RESUMES)
     DEFAULT_CSS = """
     ResumesScreen.-wide #split > PagedList, ResumesScreen.-wide #split > .pane { width: 1fr; }
@@ -353,6 +365,14 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
             is_newest_first=self.is_newest_first,
         )
 
+    def show_found(self) -> None:
+        self.pane.found_by = parse_search(self.filter.text)
+        super().show_found()
+
+    def hits_of(self, text: str) -> FindHits:
+        query = parse_search(text)
+        return partial(find_hits, query=query) if query else lambda *_: ()
+
     def page_arrived(self, read: PageRead[Entry]) -> Sequence[Content]:
         self._account, self._unindexed = read.about
         if self._account is None:
@@ -370,7 +390,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         if self.is_newest_first:
             yield safe(self.order.label)
         if self._unindexed:
-            yield safe(f"{self._unindexed:,} not searchable yet", "$text-warning")
+            yield safe(describe_unsearched(self._unindexed), "$text-warning")
 
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._count_down)
@@ -416,7 +436,14 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return (self.account, entries) if entries and self.account is not None else None
 
     def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
-        marked, text, settings = len(self.list.marked), self.filter.text, self.session.settings
-        chosen = f"{marked:,} marked" if marked else "this resume"
-        listed = f'all matching "{text}"' if text else f"all of {account}"
-        return ExportDialog(account, resume_ids, settings, chosen=chosen, listed=listed, text=text)
+        marked, text = len(self.list.marked), self.filter.text
+        is_filtered = parse_search(text) is not None
+        return ExportDialog(
+            account,
+            resume_ids,
+            self.session.settings,
+            chosen=f"{marked:,} marked" if marked else "this resume",
+            listed=f'all matching "{text.strip()}"' if is_filtered else f"all of {account}",
+            text=text if is_filtered else None,
+            read_only=self.session.read_only,
+        )

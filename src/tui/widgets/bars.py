@@ -7,6 +7,7 @@ from typing import Final
 
 from textual import events
 from textual.content import Content
+from textual.keys import format_key
 from textual.message import Message
 from textual.reactive import reactive
 from textual.style import Style
@@ -190,7 +191,10 @@ class KeyLine(Widget):
             if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
                 continue
             seen.add(action.id)
-            key = safe(self.app.get_key_display(binding), "bold $footer-key-foreground")
+            shown = self.app.get_key_display(binding)
+            if is_typing and len(shown) == 1:  # of several keys, the one that is not typed as text
+                shown = format_key(binding.key)
+            key = safe(shown, "bold $footer-key-foreground")
             content = joined([key, safe(label, "dim")], by=" ")
             yield action, content.stylize(Style.from_meta({"key": binding.key}))
 

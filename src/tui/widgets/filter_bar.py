@@ -41,12 +41,13 @@ class FilterLine(Horizontal):
     """
 
     text: reactive[str] = reactive("", init=False)
-    """The filter; empty for none."""
+    """The filter; empty for none. It ends in a blank if the last word is complete."""
 
     _delay: Timer | None = None
 
-    def __init__(self) -> None:
-        self._line = FilterInput(disabled=True)
+    def __init__(self, hint: str = "") -> None:
+        """Create the line; `hint` says what to type while it is empty."""
+        self._line = FilterInput(disabled=True, hint=hint)
         super().__init__(Note(safe("/", "bold")), self._line)
 
     def open(self) -> None:
@@ -77,4 +78,5 @@ class FilterLine(Horizontal):
         self._delay = self.set_timer(FILTER_DELAY_S, self._apply_filter)
 
     def _apply_filter(self) -> None:
-        self.text = " ".join(self._line.value.split())
+        words = " ".join(self._line.value.split())
+        self.text = f"{words} " if words and self._line.value.endswith(" ") else words

@@ -17,8 +17,13 @@ MAX_CHARS = 200
 class SafeInput(Input):
     """A line to type in, which drops pasted control characters."""
 
-    def __init__(self, *, max_length: int = MAX_CHARS, disabled: bool = False) -> None:
-        super().__init__(max_length=max_length, compact=True, disabled=disabled)
+    def __init__(
+        self, *, max_length: int = MAX_CHARS, disabled: bool = False, hint: str = ""
+    ) -> None:
+        """Create a line; `hint` is shown while it is empty."""
+        super().__init__(
+            placeholder=safe_text(hint), max_length=max_length, compact=True, disabled=disabled
+        )
 
     def validate_value(self, value: str) -> SafeText:
         return safe_text(value)

@@ -4,7 +4,7 @@ Textual's DataTable measures every cell of every row: 12 s for 100,000 rows. Thi
 from a page cache, so its cost depends only on the screen's height.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -40,7 +40,8 @@ MAX_CELL_CHARS = 400
 class ListColumn(Generic[T]):
     """A column of a list. `cells` is its width; 0 shares the remaining width, up to `at_most`.
 
-    It is shown in lists at least `from_cells` wide. `is_right` aligns it to the right.
+    It is shown in lists at least `from_cells` wide. `is_right` aligns it to the right. `source` is the
+    field of the row that it shows, if hits of a filter depend on it.
     """
 
     heading: str
@@ -49,6 +50,12 @@ class ListColumn(Generic[T]):
     from_cells: int = 0
     at_most: int = 1_000
     is_right: bool = False
+    source: str = ""
+
+
+FindHits = Callable[[str, str], Iterable[tuple[int, int]]]
+"""Finds what a filter matches in the text of a cell, given with the `source` of its column: ranges of
+characters."""
 
 
 def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListColumn[T], int]]:
@@ -164,8 +171,8 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._columns = columns
         self._key = key
         self.inserts = inserts
-        self.terms: Sequence[str] = ()
-        """The terms of the filter, which are highlighted in the rows."""
+        self.find_hits: FindHits | None = None
+        """Finds the matches of the filter, which are highlighted in the rows; None without a filter."""
 
         self.marked: dict[str, T] = {}
         """The marked rows, by key."""
@@ -436,15 +443,23 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         cells = [safe("…")] * len(self._fitted) if row is Missing.UNREAD else self._cells(row)
         if number == self.cursor:
             # On the cursor's background other colors would be illegible.
-            cells = [highlighted(safe(cell.plain), self.terms) for cell in cells]
+            cells = self._highlighted([safe(cell.plain) for cell in cells])
         return self._draw(cells, style)
 
     def _cells(self, row: T) -> list[Content]:
-        cells = [highlighted(column.cell(row), self.terms) for column, _ in self._fitted]
+        cells = self._highlighted([column.cell(row) for column, _ in self._fitted])
         if self._key(row) in self.marked:
             at = next((at for at, (column, _) in enumerate(self._fitted) if not column.cells), 0)
             cells[at] = safe(MARK, "bold $text-accent") + cells[at]
         return cells
+
+    def _highlighted(self, cells: list[Content]) -> list[Content]:
+        if (find_hits := self.find_hits) is None:
+            return cells
+        return [
+            highlighted(cell, find_hits(cell.plain, column.source))
+            for cell, (column, _) in zip(cells, self._fitted, strict=True)
+        ]
 
     def _draw(self, cells: Sequence[Content], style: Style) -> Strip:
         """Return the cells side by side; a cell that does not fit ends in an ellipsis."""

@@ -49,7 +49,10 @@ class TextPane(ScrollView, can_focus=True):
 
     def show(self, paragraphs: Sequence[Paragraph], *, from_start: bool = True) -> None:
         """Show the paragraphs if they changed, from the start or at the current scroll position."""
-        if paragraphs == self._paragraphs:
+        if len(paragraphs) == len(self._paragraphs) and all(
+            new == old and new.content.is_same(old.content)
+            for new, old in zip(paragraphs, self._paragraphs, strict=True)
+        ):
             return
         self._paragraphs = paragraphs
         self._wrap()

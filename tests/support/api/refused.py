@@ -150,7 +150,9 @@ def iter_queries() -> Requests:
                   "limit=0x5", "limit=5&LIMIT=x&limit=", "limit=--1", "limit=%00", "limit=5;",
                   "cursor=x", "cursor=" + "0" * 23, "cursor=" + "0" * 25, "cursor=" + "A" * 24,
                   f"cursor={'0' * 24}%0A", "cursor=&cursor=", "cursor=%00", "cursor=%FF",
-                  f"cursor={ID}&cursor={ID}", "cursor=null", "page=2", "q=ada", "label=x", "latest=true",
+                  f"cursor={ID}&cursor={ID}", "cursor=null", "page=2", "q=", "q=%20", "q=ada&q=ada",
+                  "q=" + "x" * 501, "q=%21%3F", "q=ada&cursor=x", "sort=", "sort=name", "sort=Newest",
+                  "Q=ada", "label=x", "latest=true",
                   "Limit=5", "limit=5&page=2", "page", "=5", "&&page=2&page=2", "%6cimit=5&limit=5",
                   "limit%00=5", "limit=x&page=2", "_=1", "limit[]=5", f"cursor=%20{ID}",
                   "cursor=x&limit=x", f"cursor={'x' * 7_900}"):  # fmt: skip

@@ -86,6 +86,11 @@ async def running(
         yield pilot
 
 
+def marked(app: App[int]) -> list[str]:
+    """What is underlined on the screen, as hits of a filter are."""
+    return [one.text for one in segments(app) if one.style and one.style.underline]
+
+
 # Waiting.
 
 
