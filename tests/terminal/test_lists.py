@@ -133,7 +133,10 @@ async def test_until_what_is_found_is_there_keys_act_on_nothing(
                 await tells(pilot.app, "Loading the list…")
                 assert pilot.app.screen is shown
         await shows(pilot.app, '"e"')
-        await leads(pilot, "escape enter")
+        await presses(pilot, "escape")
+        await shows_no(pilot.app, '"e"')
+        await at_rest(pilot)
+        await presses(pilot, "enter")
         await until(lambda: pilot.app.screen is not shown)
 
 
