@@ -310,7 +310,7 @@ def test_every_screen_and_surface_has_its_picture_which_loads_nothing(repository
     for name in SCREENS:
         assert f"pictures/{name}.svg" in terminal
         assert f"| `{name}` |" in terminal
-    for name in (*SCREENS, COMMAND_LINE):
+    for name in (*SCREENS, "filter", COMMAND_LINE):
         picture = (folder / f"{name}.svg").read_text(encoding="utf-8")
         assert ElementTree.fromstring(picture).tag.endswith("svg")
         assert "url(http" not in picture
@@ -328,7 +328,7 @@ def test_the_screens_are_drawn_from_the_samples(draw: Draw, tmp_path: Path) -> N
     draw("draw", HOME=tmp_path / "home")
 
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
-    assert set(drawn) == {*SCREENS, COMMAND_LINE}
+    assert set(drawn) == {*SCREENS, "filter", COMMAND_LINE}
     assert "demo" in drawn["accounts"]
     assert "2026-01-31" in drawn["resumes"]
     assert "2&#160;done" in drawn[COMMAND_LINE]

@@ -7,6 +7,7 @@ import schemathesis
 from schemathesis import Case, HookContext
 
 from resumes.analyzer.strict_json import is_faithful
+from resumes.search.query import parse_query
 
 KEY = "Idempotency-Key"
 NUMBERS = itertools.count()
@@ -17,6 +18,16 @@ def filter_body(context: HookContext, body: Any) -> bool:
     """Only JSON that can be kept: for JSON Schema a whole number is one however large, and however
     it is written (docs/format.md)."""
     return is_faithful(body)
+
+
+@schemathesis.hook
+def filter_query(context: HookContext, query: Any) -> bool:
+    """Only searches for words, of which a schema knows nothing (docs/finding.md)."""
+    text = query.get("q") if isinstance(query, dict) else None
+    if not isinstance(text, str):
+        return True
+    search = parse_query(text)
+    return bool(search.terms) and not search.is_cut
 
 
 @schemathesis.hook
