@@ -252,9 +252,7 @@ def test_a_schema_of_another_version_is_refused(store: Store, file: Path) -> Non
     assert "created by a newer version (schema 9999" in refusal(store, file)
 
 
-OTHER = (
-    "INSERT INTO accounts SELECT 'ffffffffffffffff', 'other', plan, created_at, NULL FROM accounts"
-)
+OTHER = "INSERT INTO accounts (id, name, plan, created_at) SELECT 'ffffffffffffffff', 'other', plan, created_at FROM accounts"
 TO_OTHER = "SET account_id = 'ffffffffffffffff'"
 LATER = "f" * 24
 

@@ -403,10 +403,14 @@ class _PriorOutcomes:
         return None
 
 
+_UNKNOWN = (None, None, None, None)
+"""Label, person, claim and first month."""
+
+
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
     parsed = new.resume
     rows.resumes.append(
-        (account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now)
+        (account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, *_UNKNOWN)
     )
     document = parsed.document
     rows.documents.append((account_id, resume_id, crc32(document), blob(document)))

@@ -111,6 +111,8 @@ CHECKS: Final[dict[str, Check]] = {
     "accounts.id": _ACCOUNT,
     "accounts.name": _ACCOUNT_NAME,
     "accounts.plan": _NAME,
+    "accounts.on_newer": _one_of(("keep", "replace")),
+    "accounts.first_month": _number(1),
     "deleted_accounts.id": _ACCOUNT,
     "account_usage.last_id_us": _is(
         "a number up to 100 years ahead of the clock",
@@ -126,6 +128,9 @@ CHECKS: Final[dict[str, Check]] = {
     "resumes.id": _ID,
     "resumes.title": _text(MAX_TEXT_CHARS),
     "resumes.name": _text(MAX_TEXT_CHARS),
+    "resumes.label": _text(100),
+    "resumes.person": _bytes(16, 16),
+    "resumes.first_month": _number(1),
     "resumes.filename": _is("a safe file name such as AdaResume.pdf", is_filename),
     "documents.id": _ID,
     "documents.crc32": _number(2**32 - 1),

@@ -66,6 +66,12 @@ class AccountBase(SQLModel):
     created_at: str = Field(sa_type=BinaryText)
     # Set first when an account is deleted, so that nothing is stored in it meanwhile.
     closed_at: str | None = Field(default=None, sa_type=BinaryText)
+    # "replace": a create removes the older resumes of the same person.
+    on_newer: str = Field(
+        default="keep", sa_type=BinaryText, sa_column_kwargs={"server_default": "keep"}
+    )
+    # The number of January in what its analyzer writes; None: as the setting says.
+    first_month: int | None = None
 
 
 class Account(AccountBase, table=True):
@@ -117,6 +123,9 @@ class ApiKeyBase(OfAccount):
     revoked_at: str | None = Field(default=None, sa_type=BinaryText)
     # The id of the key that was made when this one was rotated.
     replaced_by: str | None = Field(default=None, sa_type=BinaryText)
+    is_read_only: bool = Field(
+        default=False, sa_column_kwargs={"server_default": sqlalchemy.false()}
+    )
 
 
 class ApiKey(ApiKeyBase, table=True):
@@ -136,7 +145,11 @@ class KeyDirectory(SQLModel, table=True):
 
 
 class ResumeRow(OfAccount, table=True):
-    """A stored resume as a list shows it. Narrow, so that a page of a list is a page of the tree."""
+    """A stored resume as a list shows it. Narrow, so that a page of a list is a page of the tree.
+
+    `person` is the digest of whose it is, None if unknown; `claim_id` the file that it was imported from;
+    `first_month` the number of January in its dates, None if that was not known when it was created.
+    """
 
     __tablename__: ClassVar[str] = "resumes"
     __table_args__: ClassVar[Any] = CLUSTERED
@@ -146,6 +159,10 @@ class ResumeRow(OfAccount, table=True):
     filename: str = Field(sa_type=BinaryText)
     created_at: str = Field(sa_type=BinaryText)
     updated_at: str = Field(sa_type=BinaryText)
+    label: str | None = Field(default=None, sa_type=BinaryText)
+    person: bytes | None = Field(default=None, sa_type=LargeBinary)
+    claim_id: str | None = Field(default=None, sa_type=BinaryText)
+    first_month: int | None = None
 
 
 class Document(OfAccount, table=True):
@@ -354,6 +371,11 @@ _NOT_DONE: Final = (
     " (account_id, outcome, claim_id, reason) WHERE outcome != 'done'"
 )
 
+_PEOPLE: Final = (
+    "CREATE INDEX ix_resumes_label ON resumes (account_id, label, id) WHERE label IS NOT NULL",
+    "CREATE INDEX ix_resumes_person ON resumes (account_id, person, id) WHERE person IS NOT NULL",
+)
+
 SEARCH_SQLITE: Final = (
     # Only the entries of each token: neither text, nor positions. Its tokenizer leaves tokens as they are.
     "CREATE VIRTUAL TABLE search_tokens USING fts5(tokens, content='', contentless_delete=1,"
@@ -378,10 +400,12 @@ SEARCH_POSTGRESQL: Final = (
 _NOT_IN_MODELS: Final = {
     "sqlite": (
         _NOT_DONE,
+        *_PEOPLE,
         *SEARCH_SQLITE,
     ),
     "postgresql": (
         _NOT_DONE,
+        *_PEOPLE,
         # With room in the page to rewrite a row, no index has to change (pitfalls S18).
         "ALTER TABLE account_usage SET (fillfactor = 50)",
         *SEARCH_POSTGRESQL,

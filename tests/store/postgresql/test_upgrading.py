@@ -93,6 +93,9 @@ def test_an_older_store_is_upgraded_with_what_it_holds_or_stays_as_it_was(
 
 
 FIRST_SEARCH = """
+    ALTER TABLE resumes DROP COLUMN label, DROP COLUMN person, DROP COLUMN claim_id, DROP COLUMN first_month;
+    ALTER TABLE accounts DROP COLUMN on_newer, DROP COLUMN first_month;
+    ALTER TABLE api_keys DROP COLUMN is_read_only;
     DROP TABLE search_entries, search_progress, search_words;
     DROP FUNCTION search_keys;
     CREATE TABLE search_progress (account_id TEXT COLLATE "C" PRIMARY KEY REFERENCES accounts (id),
@@ -106,10 +109,10 @@ FIRST_SEARCH = """
     INSERT INTO search_progress SELECT min(id), 1, 1, 1 FROM accounts;
     UPDATE alembic_version SET version_num = '0002'
 """
-"""The search index as version 1.0.0 made it, empty, with an account that was indexed."""
+"""The columns of version 1.0.0, and its search index, empty, with an account that was indexed."""
 
 MADE = """
-    SELECT table_name, ordinal_position, column_name || ' ' || data_type || ' ' || is_nullable || ' '
+    SELECT table_name, row_number() OVER (PARTITION BY table_name ORDER BY ordinal_position), column_name || ' ' || data_type || ' ' || is_nullable || ' '
         || coalesce(collation_name, '') || ' ' || coalesce(column_default, '')
         FROM information_schema.columns WHERE table_schema = 'public'
     UNION SELECT tablename, 0, indexdef FROM pg_indexes WHERE schemaname = 'public'
