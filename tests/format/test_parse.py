@@ -190,7 +190,7 @@ def test_500_items_of_200_entries_are_a_resume() -> None:
 @pytest.mark.parametrize("document", EXAMPLES)
 def test_a_stored_document_is_known_and_warned_of_as_when_it_was_created(document: Any) -> None:
     created = parsed(document)
-    assert check_stored(created.document) == (created.title, created.name)
+    assert check_stored(created.document)[:2] == (created.title, created.name)
     assert stored_warnings(created.document) == created.warnings
     assert stored_warnings(created.document.decode()) == created.warnings
 
@@ -206,7 +206,7 @@ def test_a_stored_document_is_known_and_warned_of_as_when_it_was_created(documen
 def test_of_what_the_service_set_or_admitted_there_is_no_warning_later(document: Any) -> None:
     created = parsed(document, admitting("hobbies"))
     assert stored_warnings(created.document) == ()
-    assert check_stored(created.document) == (None, "Ada Lovelace")
+    assert check_stored(created.document)[:2] == (None, "Ada Lovelace")
 
 
 def test_what_was_stored_without_a_field_of_the_service_has_no_warning_for_it() -> None:

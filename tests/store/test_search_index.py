@@ -47,7 +47,7 @@ from resumes.store.search_index import (
 )
 from resumes.store.stored_resumes import Page
 from resumes.store.write_queue import Write
-from tests.support.resumes import a_document
+from tests.support.resumes import a_document, a_resume
 from tests.support.store.builders import (
     MakeAccount,
     add_people,
@@ -177,6 +177,26 @@ def test_a_resume_that_is_changed_while_it_is_indexed_is_read_again(
     assert step(store, lambda: execute(store, change)) == YIELD_S
     index_all(store)
     assert found(store, ana, "title:zoe") == [changed]
+
+
+def test_the_persons_of_resumes_that_are_older_than_the_column_are_filled_in(
+    store: Store, ana: AccountInfo
+) -> None:
+    creation.create(store, ana.id, [a_resume(name) for name in ("Ada", "Bo", "Ada")])
+    stored = persons(store)
+    execute(store, "UPDATE resumes SET person = NULL")
+    index_all(store)
+    assert persons(store) == stored
+    assert len(set(stored)) == 2
+
+
+def persons(store: Store) -> list[bytes]:
+    """Whose the resumes are, in order; all are somebody's."""
+    with store.read() as connection:
+        return [
+            bytes(row.person)
+            for row in connection.execute(sql("SELECT person FROM resumes ORDER BY id"))
+        ]
 
 
 def test_how_far_the_store_is_indexed_is_counted(store: Store, an_account: MakeAccount) -> None:

@@ -3,7 +3,7 @@
 msgspec decodes into structs that are made from the table in `schema.py`. A document that it refuses,
 or that might have a warning, takes the slow path through `resume.py`, which alone composes messages.
 A document that is accepted here has no problem and no warning, and the slow path would find the same
-title and name in it.
+`Names` in it.
 """
 
 import re
@@ -29,7 +29,7 @@ _HIDING: Final = re.compile(rb"\\u00(?:00|3[aA])")
 
 
 def parse_plain(body: bytes) -> Names | None:
-    """Return the title and name of the resume in the bytes; None if it has to take the slow path."""
+    """Return the title, name and email address of the resume in the bytes; None if it has to take the slow path."""
     if len(body) > MAX_BYTES or _MAYBE_BLANK.search(body):
         return None
     if b"\\" in body and _HIDING.search(body):
@@ -41,7 +41,8 @@ def parse_plain(body: bytes) -> Names | None:
     # The structs keep only the last of duplicate keys, and so have fewer colons.
     if body.count(b":") != _ENCODER.encode(resume).count(b":"):
         return None
-    return Names(resume.title or None, resume.header.name or None)
+    header = resume.header
+    return Names(resume.title or None, header.name or None, header.email)
 
 
 def without_line_breaks(body: bytes) -> bytes:

@@ -15,6 +15,7 @@ from resumes.analyzer.jsonresume.conversion import (
     find_foreign_format,
     is_json_resume,
 )
+from resumes.analyzer.person import person_of
 from resumes.analyzer.plain import parse_plain, without_line_breaks
 from resumes.analyzer.schema import (
     DEFAULT_FORMAT,
@@ -55,6 +56,9 @@ class Resume(NamedTuple):
     warnings: tuple[Issue, ...]
     """At most 50 warnings, in document order, and then one that counts the rest."""
 
+    person: bytes | None = None
+    """The digest of whose it is (`person_of`)."""
+
 
 FOREIGN_FORMAT = "This looks like {}. Convert it to JSON Resume or to the analyzer format"
 
@@ -79,7 +83,7 @@ def parse_imported(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
 
 
 def check_stored(document: bytes) -> Names:
-    """Return the title and name of a stored document, checked as strictly as a new one.
+    """Return the title, name and email address of a stored document, checked as strictly as a new one.
 
     Section types beyond the table count as admitted, and its size is not checked, since an earlier
     version added the fields that the service sets. Raises InvalidJson, CoverLetter or InvalidResume for
@@ -153,13 +157,15 @@ def _converted(body: bytes, document: dict[str, Any], accepted: Format) -> Resum
 
 
 def _resume(names: Names, text: bytes, warnings: tuple[Issue, ...]) -> Resume:
-    title, name = names
-    return Resume(title, name, filename(title, name), text, warnings)
+    title, name, email = names
+    person = person_of(email, name)
+    return Resume(title, name, filename(title, name), text, warnings, person)
 
 
 def _names(document: dict[str, Any]) -> Names:
-    title, name = document.get("title"), document["header"].get("name")
-    return Names(_unless_blank(title), _unless_blank(name))
+    header = document["header"]
+    title, name = document.get("title"), header.get("name")
+    return Names(_unless_blank(title), _unless_blank(name), header.get("email"))
 
 
 def _check_faithful(body: bytes, document: Any) -> None:

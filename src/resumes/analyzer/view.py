@@ -235,11 +235,14 @@ _UNSAFE_OR_BLANK = re.compile(rf"[{_UNSAFE_CHARS}\s]")
 
 
 class Names(NamedTuple):
-    """The title and name in a resume; None when absent or blank."""
+    """The title, name and email address in a resume; None when absent."""
 
     title: str | None
     name: str | None
-    """`header.name`."""
+    """`header.name`. Neither is blank."""
+
+    email: str | None
+    """`header.email`; may be empty."""
 
 
 def list_title(title: str | None, name: str | None) -> str:

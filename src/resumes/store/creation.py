@@ -403,15 +403,15 @@ class _PriorOutcomes:
         return None
 
 
-_UNKNOWN = (None, None, None, None)
-"""Label, person, claim and first month."""
-
-
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
     parsed = new.resume
+    label = claim_id = first_month = None
     rows.resumes.append(
-        (account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, *_UNKNOWN)
-    )
+        (
+            account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, label,
+            parsed.person and blob(parsed.person), claim_id, first_month,
+        )
+    )  # fmt: skip
     document = parsed.document
     rows.documents.append((account_id, resume_id, crc32(document), blob(document)))
     if new.digest is not None:

@@ -16,10 +16,11 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, Self
 
 import sqlalchemy
-from sqlalchemy import func
+from sqlalchemy import bindparam, func
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from resumes.analyzer.person import find_person
 from resumes.errors import ResumesError
 from resumes.search.words import index_tokens
 from resumes.store.identifiers import position_of, resume_id
@@ -35,7 +36,7 @@ from resumes.store.schema import (
     search_progress,
 )
 from resumes.store.search_engine import SearchEngine, engine_on, remove_unused_words
-from resumes.store.statements import in_order, looked_up, upsert
+from resumes.store.statements import Prepared, blob, in_order, looked_up, pk_equals, upsert
 from resumes.store.store import Store, as_write
 from resumes.text import counted
 
@@ -127,11 +128,15 @@ DAMAGED: Final = (
 
 
 class _Read(NamedTuple):
-    """A resume that was read to be indexed. `tokens` is None if it is damaged."""
+    """A resume that was read to be indexed. `tokens` is None if it is damaged.
+
+    `person` is the one to store: only in a row that 1.0.0 wrote, and None if it has none.
+    """
 
     id: str
     updated_at: str
     tokens: set[str] | None
+    person: bytes | None = None
 
 
 class _Slice(NamedTuple):
@@ -172,6 +177,12 @@ _SIZES: Final = sqlalchemy.select(
 _READ: Final = sqlalchemy.select(
     *resumes.c["id", "updated_at", "title", "name"],
     _document(documents.c.document).label("document"),
+    resumes.c.person.is_(None).label("lacks_person"),
+)
+_SET_PERSON: Final = Prepared(
+    sqlalchemy.update(resumes)
+    .where(pk_equals(resumes), resumes.c.person.is_(None))
+    .values(person=bindparam("new_person"))
 )
 
 
@@ -223,10 +234,12 @@ def _read_resumes(store: Store, account_id: str, ids: Sequence[str]) -> list[_Re
 
 
 def _tokenized(row: Any) -> _Read:
-    if not all(isinstance(value, str | None) for value in row):
+    *texts, lacks_person = row
+    if not all(isinstance(value, str | None) for value in texts):
         raise TypeError
     tokens = index_tokens(row.document, title=row.title, name=row.name)
-    return _Read(row.id, row.updated_at, tokens)
+    person = find_person(row.document, row.name) if lacks_person else None
+    return _Read(row.id, row.updated_at, tokens, person)
 
 
 def _add_slice(some: _Slice, session: Session) -> bool:
@@ -256,6 +269,12 @@ def _add_slice(some: _Slice, session: Session) -> bool:
         (seq, read.id, read.tokens or ()) for seq, read in enumerate(kept, progress.last_seq + 1)
     ]
     _engine(session, progress).add(entries, is_last=some.is_last)
+    persons = [
+        {"account_id": account_id, "id": read.id, "new_person": blob(read.person)}
+        for read in kept
+        if read.person
+    ]
+    _SET_PERSON.run_many(session.connection(), persons)
     progress.last_seq += len(entries)
     progress.entries += len(entries)
     progress.indexed_us = some.up_to_us

@@ -1,0 +1,43 @@
+"""Whose a resume is: resumes of one person are versions of each other."""
+
+import re
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from resumes.text import folded
+
+_WORDS: Final = re.compile(r"[^\s,;.'\u2019()-]+")
+
+
+def person_of(email: str | None, name: str | None) -> bytes | None:
+    """Return a digest of 16 bytes of the email address and the words of the name, in any order.
+
+    Case and accents do not count, nor does punctuation in the name: `Lovelace, Ada` is `Ada Lovelace`.
+    None without an email address: many people have the same name.
+    """
+    address = folded(email).strip() if email else ""
+    if not address:
+        return None
+    words = sorted(_WORDS.findall(folded(name))) if name else ()
+    return blake2b("\n".join((address, *words)).encode(), digest_size=16).digest()
+
+
+class _Header(msgspec.Struct):
+    email: str | None = None
+
+
+class _Document(msgspec.Struct):
+    header: _Header
+
+
+_decode: Final = msgspec.json.Decoder(_Document).decode
+
+
+def find_person(document: str | bytes, name: str | None) -> bytes | None:
+    """Return the person of a stored resume with this name; None if it has none, or is damaged."""
+    try:
+        return person_of(_decode(document).header.email, name)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
