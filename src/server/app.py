@@ -1,6 +1,6 @@
 """The service over an open store: dispatching requests, and answering every error in one shape.
 
-    /api/v1/**  ->  key, operation, rate limits, plan, in this order  ->  Routes, PdfRoute
+    /api/v1/**  ->  key, operation, rate limits, access, plan, in this order  ->  Routes, PdfRoute
     /healthz …  ->  HealthCheck, Exposition
     /docs …     ->  the description of the API
 
@@ -54,6 +54,7 @@ RESUMES: Final = f"{ROOT}/resumes"
 ONE: Final = re.compile(rf"{RESUMES}/(?!upload\Z)[^/]+")
 PDF: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/pdf")
 
+READ_ONLY: Final = "This API key is read-only"
 CUT_OFF: Final = "The server is shutting down; it is unknown whether the request succeeded"
 
 BUSY_PER_S: Final = 20
@@ -239,6 +240,8 @@ class App:
         ):
             headers = [(b"retry-after", b"%d" % wait_s)]
             raise HttpError(429, REFUSAL, headers, retryAfter=wait_s)
+        if holder.is_read_only and request.method not in ("GET", "HEAD"):
+            raise HttpError(403, READ_ONLY)
         if operation.needs_listing_plan and not holder.api_listing:
             raise BusinessPlanRequired
         return operation.run(request, holder)

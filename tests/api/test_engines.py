@@ -116,6 +116,20 @@ def test_the_key_is_asked_first_and_its_use_is_noted(client: Client, place: Plac
     assert client.page().status_code == 401
 
 
+def test_a_read_only_key_reads_and_changes_nothing(client: Client, place: Place) -> None:
+    (created,) = [client.create(a_resume()).json()["id"]]
+    key = api_keys.create_key(place.store, client.account, is_read_only=True)
+    reader = Client(client.url, key.secret)
+    wait_until(lambda: api_keys.get_key(place.store, key.id).last_used_at or reader.page() is None)
+    for _ in range(2):  # the second time, the key may be cached
+        assert reader.ids() == [created]
+        assert reader.request("HEAD").status_code == reader.get(created).status_code == 200
+        for refused in (reader.create(a_resume()), reader.delete(created)):
+            assert error_of(refused) == {"error": "This API key is read-only", "status": 403}
+    assert client.ids() == [created]
+    reader.close()
+
+
 def test_a_store_that_works_is_ready_and_one_that_cannot_be_read_is_not(
     client: Client, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

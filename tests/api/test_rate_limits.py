@@ -417,6 +417,16 @@ def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(
     client.close()
 
 
+def test_a_request_that_a_read_only_key_may_not_make_counts_and_is_429_first(
+    a_place: Callable[..., Place],
+) -> None:
+    place = a_place(rate_limit=True, rate_per_minute=1)
+    client = place.client()
+    client.key = api_keys.create_key(place.store, client.account, is_read_only=True).secret
+    assert [client.create({}).status_code for _ in range(2)] == [403, 429]
+    client.close()
+
+
 def test_each_home_and_so_each_machine_counts_for_itself(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with (

@@ -14,8 +14,9 @@ from typing import Final
 
 import pytest
 
+from resumes.store import api_keys
 from tests.support.api.builders import a_body
-from tests.support.api.refused import ADA, FRED, iter_all
+from tests.support.api.refused import ADA, FRED, RITA, iter_all
 from tests.support.api.serving import Place, exchange, serve_here
 
 RECORDED: Final = Path(__file__).parents[1] / "data" / "refusals.jsonl"
@@ -35,7 +36,8 @@ def iter_answers(place: Place, *, parts: int = 1) -> Iterator[str]:
     ada, fred = place.client(), place.client("free")
     once = fred.post(a_body(), Idempotency_Key="once")
     assert [once.status_code] + [fred.create(a_body()).status_code for _ in range(4)] == [201] * 5
-    keys = {ADA: ada.key.encode(), FRED: fred.key.encode()}
+    reader = api_keys.create_key(place.store, ada.account, is_read_only=True)
+    keys = {ADA: ada.key.encode(), FRED: fred.key.encode(), RITA: reader.secret.encode()}
     for name, sent in iter_all():
         for word, key in keys.items():
             sent = sent.replace(b"Bearer " + word, b"Bearer " + key)

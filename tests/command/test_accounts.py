@@ -266,6 +266,31 @@ def test_revoke_says_whose_it_was(acme: CommandLine) -> None:
     assert secret not in said
 
 
+def test_a_key_is_revoked_by_its_text(acme: CommandLine) -> None:
+    made = acme.answers("keys", "create", "acme", "--name", "ats", "--json")
+
+    revoked = acme("keys", "revoke", "-", "--yes", stdin=f"{made['key']}\n")
+
+    assert revoked.stderr == f'Revoked key {made["id"]} of account "acme".\n'
+    said = acme.fails(1, "keys", "revoke", "-", "--yes", stdin=made["key"])
+    assert "The store has no such key" in said
+    assert made["key"] not in said
+
+
+def test_a_read_only_key_is_shown_as_such(acme: CommandLine) -> None:
+    created = acme("keys", "create", "acme", "--read-only")
+
+    assert "Created read-only key key_" in created.stderr
+    assert 'Plan "free" has no API listing: requests get 403 for lists' in created.stderr
+    (key,) = acme.answers("keys", "list", "--json")["keys"]
+    acme.succeeds("keys", "rotate", key["id"])
+    acme.succeeds("keys", "create", "acme")
+    listed = acme.answers("keys", "list", "--json")["keys"]
+    assert [key["readOnly"] for key in listed] == [True, True, False]
+    lines = acme.succeeds("keys", "list").splitlines()
+    assert ["read-only" in line for line in lines] == [False, True, True, False]
+
+
 def test_rotate_prints_the_new_key_and_gives_the_old_one_its_grace(acme: CommandLine) -> None:
     old = acme.answers("keys", "create", "acme", "--name", "ats", "--json")
 

@@ -86,12 +86,14 @@ class Scene:
         """There is a home, with the account `ana`."""
         self.says(f"accounts create ana --plan {plan}")
 
-    def client(self, key: str = "", plan: str = "business", **settings: Any) -> Client:
+    def client(
+        self, key: str = "", plan: str = "business", is_read_only: bool = False, **settings: Any
+    ) -> Client:
         """A client of the API on this home, with a key of `ana` unless another is said."""
         if not self.home.exists():
             self.has_account(plan)
         store = open_store(f"sqlite:///{self.database}")
-        key = key or api_keys.create_key(store, "ana").secret
+        key = key or api_keys.create_key(store, "ana", is_read_only=is_read_only).secret
         chosen = Settings(home=self.home, port=0, **settings)
         client = Client(self.clients.enter_context(serving(chosen, store)), key)
         self.clients.callback(client.close)
@@ -151,6 +153,7 @@ TYPED: Final[Mapping[str, tuple[str, ...]]] = {
 ANSWERED: Final[Mapping[str, Callable[[Scene], Any]]] = {
     "Invalid API key": lambda scene: scene.client("enh_live_none").page(),
     "API access requires a business plan": lambda scene: scene.client(plan="free").page(),
+    "This API key is read-only": lambda scene: scene.client(is_read_only=True).create(a_resume()),
     "Unsupported content type: send application/json": lambda scene:
         scene.client().post(b"{}", Content_Type="application/x-www-form-urlencoded"),
     "Resume too large: the limit is … bytes": lambda scene:

@@ -122,6 +122,25 @@ def test_a_rotated_key_lives_for_its_grace_and_the_new_one_from_now(
     assert not counts(store, short.secret)  # a grace lengthens no key's life
 
 
+def test_a_read_only_key_says_so_and_a_rotation_keeps_it(store: Store, ana: AccountInfo) -> None:
+    old = api_keys.create_key(store, "ana", is_read_only=True)
+    new = api_keys.rotate_key(store, old.id)
+    full = api_keys.create_key(store, "ana")
+    for key, is_read_only in ((old, True), (new, True), (full, False)):
+        holder = asyncio.run(api_keys.authenticate_async(store, key.secret))
+        assert holder == api_keys.authenticate(store, key.secret)
+        assert holder.is_read_only is api_keys.get_key(store, key.id).is_read_only is is_read_only
+
+
+def test_a_key_is_found_by_its_text_until_it_is_revoked(store: Store, ana: AccountInfo) -> None:
+    new, _ = (api_keys.create_key(store, "ana") for _ in range(2))
+    assert api_keys.find_key_id(store, new.secret) == new.id
+    api_keys.revoke_key(store, new.id)
+    for secret in (new.secret, new.secret[:-1], ""):
+        with pytest.raises(NotFound, match="The store has no such key"):
+            api_keys.find_key_id(store, secret)
+
+
 def test_a_key_is_replaced_once(store: Store, ana: AccountInfo, clock: SteppingClock) -> None:
     old = api_keys.create_key(store, "ana", name="integration")
     clock.advance(1)

@@ -241,7 +241,7 @@ async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store
     an_account(store, "zoe")
     async with running(store, "No keys yet.", screen="keys") as pilot:
         await leads(pilot, "n", "Expires", "Never expires.")
-        await presses(pilot, "shift+tab", "enter", "down", "enter", "tab", "tab")
+        await presses(pilot, "shift+tab", "enter", "down", "enter", *["tab"] * 3)
         await types(pilot, "3x\n", '! "3x" is not a valid expiry')
         await leads(pilot, "backspace d", "Expires 2")
         await leads(pilot, "enter enter", "I've saved it")
@@ -251,7 +251,7 @@ async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store
     assert key.expires_at is not None
 
 
-@pytest.mark.parametrize("pressed", [("escape",), ("tab", "tab", "tab", "enter")])
+@pytest.mark.parametrize("pressed", [("escape",), ("tab", "tab", "tab", "tab", "enter")])
 async def test_the_form_for_a_new_key_can_be_cancelled(
     store: Store, pressed: tuple[str, ...]
 ) -> None:
@@ -260,6 +260,17 @@ async def test_the_form_for_a_new_key_can_be_cancelled(
         await presses(pilot, *pressed)
         await shows_no(pilot.app, "Expires")
     assert api_keys.list_keys(store) == []
+
+
+async def test_a_read_only_key_is_made_and_shown_as_such(store: Store) -> None:
+    async with running(store, "No keys yet.", screen="keys", size=LARGE) as pilot:
+        await leads(pilot, "n", "Access", "full")
+        await presses(pilot, "tab", "enter", "down", "enter", "tab")
+        await leads(pilot, "enter enter", "I've saved it")
+        await leads(pilot, "s", "ACCESS", "read-only")
+        await leads(pilot, "enter", "Access     read-only")
+    (key,) = api_keys.list_keys(store)
+    assert key.is_read_only
 
 
 async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store) -> None:

@@ -68,6 +68,7 @@ COLUMNS = (
     Column("account", lambda key: key.account, is_flexible=True),
     Column("name", lambda key: key.name or "-", is_flexible=True),
     Column("key", lambda key: key.masked),
+    Column("access", lambda key: "read-only" if key.is_read_only else "full"),
     Column("state", _state),
     Column("last used (UTC)", lambda key: instant(key.last_used_at)),
 )
@@ -88,26 +89,37 @@ def keys() -> None:
     metavar="30d|12h|2027-01-31",
     help="Time until the key expires, or the date when it expires (at 00:00 UTC). [default: never]",
 )
+@click.option("--read-only", is_flag=True, help="Allow only GET and HEAD requests with the key.")
 @pass_session
-def create(session: Session, account: str, name: str, expires: timedelta | datetime | None) -> None:
+def create(
+    session: Session,
+    account: str,
+    name: str,
+    expires: timedelta | datetime | None,
+    read_only: bool,
+) -> None:
     """Create an API key for ACCOUNT and print the key.
 
     The key cannot be shown again.
     """
     with session.store() as store:
         lifetime = None if expires is None else durations.until(expires, now_us=store.clock())
-        new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
+        new = api_keys.create_key(
+            store, account, name=name, lifetime=lifetime, is_read_only=read_only
+        )
         show_once_or_revoke(store, new, lambda secret: _show(session, new, secret))
         info = api_keys.get_key(store, new.id)
         owner = get_account(store, account)
     expiry = f" (expires {instant(info.expires_at)} UTC)" if info.expires_at else ""
-    say(f'Created key {new.id} for account "{account}"{expiry}.')
+    kind = "read-only key" if read_only else "key"
+    say(f'Created {kind} {new.id} for account "{account}"{expiry}.')
     say(SAVE_IT)
     if not owner.api_listing:
         line = session.command_line("accounts", "set-plan", account, "PLAN")
+        can = "" if read_only else "can create and delete resumes, but "
         say(
-            f'Plan "{owner.plan}" has no API listing: requests can create and delete resumes, but get 403 '
-            f"for lists, resumes and PDFs. To change the plan: {line}"
+            f'Plan "{owner.plan}" has no API listing: requests {can}get 403 for lists, resumes and PDFs. '
+            f"To change the plan: {line}"
         )
 
 
@@ -130,15 +142,18 @@ def list_(session: Session, account: str | None) -> None:
 
 
 @keys.command()
-@click.argument("key_id", metavar="KEYID")
+@click.argument("key_id", metavar="KEYID|-")
 @YES
 @pass_session
 def revoke(session: Session, key_id: str, yes: bool) -> None:
     """Revoke the key KEYID.
 
-    All servers stop accepting the key immediately.
+    All servers stop accepting the key immediately. If you pass - instead of an ID, the command reads
+    the key itself from standard input. Use this for a leaked key if you do not know its ID.
     """
     with session.store() as store:
+        if key_id == "-":
+            key_id = api_keys.find_key_id(store, _read_secret())
         key = api_keys.get_key(store, key_id)
         if not yes:
             confirm(f'Permanently revoke key {key.id} of account "{key.account}"?')
@@ -176,6 +191,13 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
     say(SAVE_IT)
 
 
+def _read_secret() -> str:
+    """Return the key in the first line of standard input; on a terminal, ask for it without echo."""
+    if sys.stdin.isatty():
+        return str(click.prompt("Key", hide_input=True, err=True)).strip()
+    return sys.stdin.readline(MAX_KEY_BYTES).strip()
+
+
 def _show(session: Session, new: NewKey, secret: str) -> None:
     if session.as_json:
         put_json({"id": new.id, "key": secret})
@@ -191,6 +213,7 @@ def as_json(key: KeyInfo) -> dict[str, Any]:
         "account": key.account,
         "name": key.name,
         "masked": key.masked,
+        "readOnly": key.is_read_only,
         "state": key.state,
         "createdAt": key.created_at,
         "shownAt": key.shown_at,

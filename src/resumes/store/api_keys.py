@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import ColumnElement, delete, update
@@ -63,6 +63,7 @@ class KeyHolder(NamedTuple):
     expires_at: str | None = None
     is_use_due: bool = False
     """Whether the use of the key is to be written (`mark_used_async`)."""
+    is_read_only: bool = False
 
 
 class KeyState(StrEnum):
@@ -126,6 +127,7 @@ HOLDER = Prepared(
         plans.c.api_listing,
         api_keys.c.expires_at,
         api_keys.c.last_used_at,
+        api_keys.c.is_read_only,
     )
     .select_from(key_directory)
     .join(api_keys, IS_SAME_KEY)
@@ -155,14 +157,16 @@ async def authenticate_async(store: Store, secret: str) -> KeyHolder:
 def _holder(store: Store, rows: Sequence[Row]) -> KeyHolder:
     if not rows:
         raise InvalidKey
-    account_id, key_id, api_listing, expires_at, last_used_at = rows[0]
+    account_id, key_id, api_listing, expires_at, last_used_at, is_read_only = rows[0]
     now_us = store.clock()
     if expires_at is not None and expires_at <= timestamp(now_us):
         raise InvalidKey
     is_use_due = last_used_at is None or not (
         later(now_us, -USED_EVERY) <= last_used_at <= later(now_us, AHEAD)
     )
-    return KeyHolder(account_id, key_id, bool(api_listing), expires_at, is_use_due)
+    return KeyHolder(
+        account_id, key_id, bool(api_listing), expires_at, is_use_due, bool(is_read_only)
+    )
 
 
 async def mark_used_async(store: Store, holder: KeyHolder) -> None:
@@ -184,7 +188,12 @@ async def mark_used_async(store: Store, holder: KeyHolder) -> None:
 
 
 def create_key(
-    store: Store, account: str, *, name: str = "", lifetime: timedelta | None = None
+    store: Store,
+    account: str,
+    *,
+    name: str = "",
+    lifetime: timedelta | None = None,
+    is_read_only: bool = False,
 ) -> NewKey:
     """Create a key for the account. Show it to its owner, then call `mark_shown`.
 
@@ -197,15 +206,19 @@ def create_key(
         raise InvalidArgument(
             f"Invalid key name {name[:80]!r}: use at most {MAX_NAME_CHARS} printable characters"
         )
-    expires_at = None if lifetime is None else later(now_us, lifetime)
     new = NewKey(identifiers.key_id(), new_secret())
-    made_at = timestamp(now_us)
-    store.write(lambda session: _add_key(session, account, new, name, made_at, expires_at))
+    options = {
+        "name": name,
+        "created_at": timestamp(now_us),
+        "expires_at": None if lifetime is None else later(now_us, lifetime),
+        "is_read_only": is_read_only,
+    }
+    store.write(lambda session: _add_key(session, account, new, **options))
     return new
 
 
 def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:
-    """Create a key of the same name; the old one is valid for `grace` more, 0 to 7 days.
+    """Create a key of the same name and access; the old one is valid for `grace` more, 0 to 7 days.
 
     Raises NotFound, InvalidArgument for the grace, Conflict for a key that is no longer valid or already
     has a valid successor.
@@ -226,7 +239,8 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     new = NewKey(identifiers.key_id(), new_secret(), replaced=old)
 
     def change(session: Session) -> None:
-        account_id = _add_key(session, old.account, new, old.name, timestamp(now_us))
+        kept = {"name": old.name, "is_read_only": old.is_read_only}
+        account_id = _add_key(session, old.account, new, created_at=timestamp(now_us), **kept)
         key = session.get(ApiKey, (account_id, key_id))
         seen = None, old.expires_at, old.replaced_by
         if key is None or (key.revoked_at, key.expires_at, key.replaced_by) != seen:
@@ -240,20 +254,10 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     return new
 
 
-def _add_key(
-    session: Session, account: str, new: NewKey, name: str, now: str, expires_at: str | None = None
-) -> str:
-    """Lock the account, add the key and return the account's id."""
+def _add_key(session: Session, account: str, new: NewKey, **options: Any) -> str:
+    """Lock the account, add the key with these values and return the account's id."""
     account_id = lock_open_account(session, account).id
-    key = ApiKey(
-        account_id=account_id,
-        id=new.id,
-        name=name,
-        masked=mask(new.secret),
-        created_at=now,
-        expires_at=expires_at,
-    )
-    session.add(key)
+    session.add(ApiKey(account_id=account_id, id=new.id, masked=mask(new.secret), **options))
     session.add(KeyDirectory(key_hash=hash_key(new.secret), account_id=account_id, key_id=new.id))
     return account_id
 
@@ -280,6 +284,17 @@ def get_key(store: Store, key_id: str) -> KeyInfo:
     # A key that is given instead of its ID must not appear in a log.
     shown = mask(key_id) if key_id.startswith(PREFIX) else key_id[:80]
     raise NotFound(f'No key has the ID "{shown}". `resumes keys list` shows the IDs')
+
+
+def find_key_id(store: Store, secret: str) -> str:
+    """Return the ID of a key by its full text. Raises NotFound, also for a key that was revoked."""
+    same = KeyDirectory.key_hash == hash_key(secret)
+    for key_id in store.fetch(select(KeyDirectory.key_id).where(same)):
+        return str(key_id)
+    raise NotFound(
+        "The store has no such key. Check that the key is complete; it may also have been revoked, or be "
+        "from another store"
+    )
 
 
 def _read_keys(store: Store, *conditions: ColumnElement[bool]) -> list[KeyInfo]:

@@ -84,6 +84,7 @@ class DurationField(VerticalGroup):
 
 
 MAX_NAME_CHARS = 100
+FULL, READ_ONLY = "full", "read-only"
 
 
 class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
@@ -95,12 +96,14 @@ class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
         self.account = Choices(accounts, preset)
         self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
+        self.access = Choices([FULL, READ_ONLY], FULL)
         self._expiry = DurationField("Expires", lambda text: parse_expiry(text, clock()))
         self.main_line = self._expiry.line
         super().__init__(
             "New key",
             LabelledField("Account", self.account),
             LabelledField("Name", self.name_line),
+            LabelledField("Access", self.access),
             self._expiry,
         )
 
@@ -108,11 +111,15 @@ class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
         return self._expiry.find_problem()
 
     def submit(self) -> None:
-        account, name = self.account.chosen, self.name_line.value.strip()
-        lifetime = self._expiry.span
-        self.dismiss(
-            (account, partial(api_keys.create_key, account=account, name=name, lifetime=lifetime))
+        account = self.account.chosen
+        create = partial(
+            api_keys.create_key,
+            account=account,
+            name=self.name_line.value.strip(),
+            lifetime=self._expiry.span,
+            is_read_only=self.access.chosen == READ_ONLY,
         )
+        self.dismiss((account, create))
 
 
 class RotateDialog(Dialog[timedelta]):
@@ -199,6 +206,11 @@ def label(key: KeyInfo) -> str:
     return key.name.strip() or key.id
 
 
+def access(key: KeyInfo) -> str:
+    """Return what the key may be used for."""
+    return READ_ONLY if key.is_read_only else FULL
+
+
 def name_cell(key: KeyInfo) -> Content:
     """Return the name, or the ID in dim style for a key without one."""
     return text_cell(label(key), "bold" if key.name.strip() else "dim")
@@ -251,6 +263,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
             ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
             ListColumn("ID", 16, lambda key: text_cell(key.id, "dim"), 96),
+            ListColumn("ACCESS", 9, lambda key: safe(access(key)), 90),
             ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
             age_column("USED", attrgetter("last_used_at"), clock, none="never"),
             age_column("CREATED", attrgetter("created_at"), clock, 110),
@@ -268,7 +281,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         return row.id
 
     def words(self, row: KeyInfo) -> str:
-        return f"{row.id} {row.account} {row.name} {row.state}"
+        return f"{row.id} {row.account} {row.name} {row.state} {access(row)}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[KeyInfo]]:
         account = self.account
@@ -300,6 +313,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             ("Key", f"{key.masked}  ({key.id})"),
             ("Account", key.account),
             ("Name", key.name or NONE),
+            ("Access", access(key)),
             ("State", state_of(key)[1]),
             ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
             ("Last used", used),

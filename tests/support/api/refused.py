@@ -15,6 +15,8 @@ ADA: Final = b"ADA"
 """In a request: the key of an account on the business plan."""
 FRED: Final = b"FRED"
 """In a request: the key of an account on the free plan, which is full."""
+RITA: Final = b"RITA"
+"""In a request: a read-only key of ADA's account."""
 
 Requests = Iterator[tuple[str, bytes]]
 
@@ -162,6 +164,18 @@ def iter_queries() -> Requests:
     yield "plan: one", a_request("GET", f"{RESUMES}/{ID}", key=FRED)
 
 
+def iter_read_only() -> Requests:
+    """What a read-only key may not do (docs/api.md, Errors)."""
+    yield "read-only: create", a_create(a_body(), key=RITA)
+    yield (
+        "read-only: before 413 and 415",
+        a_request("POST", RESUMES, b"Content-Length: 3000000", key=RITA),
+    )
+    yield "read-only: delete", a_request("DELETE", f"{RESUMES}/{ID}", key=RITA)
+    yield "read-only: after 405", a_request("PATCH", RESUMES, key=RITA)
+    yield "read-only: after 404", a_request("POST", f"{RESUMES}/", key=RITA)
+
+
 def iter_types() -> Requests:
     """Bodies of another type or size (docs/api.md, Create)."""
     for kind in ("", "text/plain", "text/json", "application/jsonp", "application/+json", "json",
@@ -293,5 +307,5 @@ def iter_all() -> Requests:
         is_in_a_chunk = name.startswith("chunk: ")  # of which a create would be a part
         yield name, sent if is_in_a_chunk else sent + a_create(a_body())
     for part in (iter_keys, iter_paths, iter_queries, iter_types, iter_idempotency_keys, iter_texts,
-                 iter_resumes):  # fmt: skip
+                 iter_resumes, iter_read_only):  # fmt: skip
         yield from part()
