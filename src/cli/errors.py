@@ -50,6 +50,7 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
     ErrorCode.NOT_FOUND: ExitCode.FAILED,
     ErrorCode.CONFLICT: ExitCode.FAILED,
     ErrorCode.IDEMPOTENCY_MISMATCH: ExitCode.FAILED,
+    ErrorCode.RESUME_CHANGED: ExitCode.FAILED,
     ErrorCode.STORE_UNAVAILABLE: ExitCode.UNAVAILABLE,
     ErrorCode.OUTCOME_UNKNOWN: ExitCode.UNAVAILABLE,
     ErrorCode.STATEMENT_REFUSED: ExitCode.FAILED,

@@ -54,6 +54,7 @@ REASONS: Mapping[ErrorCode, Reason | None] = {
     ErrorCode.BUSINESS_PLAN_REQUIRED: Reason.INTERNAL_ERROR,
     ErrorCode.CONFLICT: Reason.INTERNAL_ERROR,
     ErrorCode.IDEMPOTENCY_MISMATCH: Reason.INTERNAL_ERROR,
+    ErrorCode.RESUME_CHANGED: Reason.INTERNAL_ERROR,
 }
 """Why a file failed, or is held at a full quota. None means that the store is tried again later."""
 

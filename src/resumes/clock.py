@@ -6,7 +6,7 @@ read them, and they compare as text. Only resume ids have microseconds.
 
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 Clock = Callable[[], int]
@@ -33,6 +33,12 @@ def _second(seconds: int) -> str:
 def later(now_us: int, by: timedelta) -> str:
     """Return the instant `by` after now, in the form of `timestamp`."""
     return timestamp(now_us + by // timedelta(microseconds=1))
+
+
+def timestamp_after(before: str, now_us: int) -> str:
+    """Return now, or the first instant after this timestamp if the clock is not past it."""
+    first = datetime.fromisoformat(before) + timedelta(milliseconds=1)
+    return max(timestamp(now_us), f"{first:%Y-%m-%dT%H:%M:%S}.{first.microsecond // 1_000:03d}Z")
 
 
 def minute(instant: str) -> str:

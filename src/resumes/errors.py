@@ -13,6 +13,7 @@
         NotFound                no such thing, or none that the account may know of
         Conflict                it exists already, or is still in use
             IdempotencyMismatch the same Idempotency-Key with another body
+            ResumeChanged       the resume is no longer what the client has read
         StoreError
             StoreUnavailable    nothing was done; the same call may work later
             OutcomeUnknown      it may have been done; ask before doing it again
@@ -43,6 +44,7 @@ class ErrorCode(StrEnum):
     NOT_FOUND = "not_found"
     CONFLICT = "conflict"
     IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
+    RESUME_CHANGED = "resume_changed"
     STORE_UNAVAILABLE = "store_unavailable"
     OUTCOME_UNKNOWN = "outcome_unknown"
     STATEMENT_REFUSED = "statement_refused"
@@ -151,6 +153,11 @@ class Conflict(ResumesError):
 class IdempotencyMismatch(Conflict):
     code = ErrorCode.IDEMPOTENCY_MISMATCH
     default = "Idempotency-Key was already used with a different body"
+
+
+class ResumeChanged(Conflict):
+    code = ErrorCode.RESUME_CHANGED
+    default = "The resume was changed in the meantime, so nothing was stored. Read it again"
 
 
 class StoreError(ResumesError):

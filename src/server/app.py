@@ -119,6 +119,7 @@ class App:
         }
         self._of_one: Mapping[str, Operation] = {
             "GET": Operation("get", routes.get_async if is_remote else routes.get),
+            "PUT": Operation("update", routes.update, needs_listing_plan=False),
             "DELETE": Operation("delete", routes.delete, needs_listing_plan=False),
         }
         self._of_pdf: Mapping[str, Operation] = (

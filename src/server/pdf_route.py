@@ -4,7 +4,6 @@ import asyncio
 import functools
 import hashlib
 import logging
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -26,7 +25,7 @@ from resumes.rendering.page import file_name
 from resumes.store import Store, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.stored_resumes import StoredResume
-from server.request import ClientGone, Headers, HttpError, Request, parse_fields
+from server.request import ClientGone, Headers, HttpError, Request, find_tags, parse_fields
 
 logger = logging.getLogger("resumes.server")
 
@@ -58,7 +57,7 @@ class PdfRoute:
             stored_resumes.get_resume_async, self._store, holder.account_id, resume_id
         )
         stored = await find()
-        if known := _find_known_tags(request.headers):
+        if known := find_tags(request.headers, b"if-none-match", with_weak=True):
             tag = await self._make_tag(stored, choice, ends_at)
             if tag in known or b"*" in known:
                 request.respond_not_modified([(b"etag", tag), *_CACHED])
@@ -132,15 +131,6 @@ class PdfRoute:
 
 
 _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
-_TAG: Final = re.compile(b'"([^"]*?)(?:-gzip|-br)?"')
-"""An entity tag, without the suffix that Apache adds when it compresses an answer."""
-
-
-def _find_known_tags(headers: Headers) -> set[bytes]:
-    """Return the client's cached tags; `*` stands for any (RFC 9110, If-None-Match)."""
-    values = [value for name, value in headers if name == b"if-none-match"]
-    tags = {b'"%b"' % tag for value in values for tag in _TAG.findall(value)}
-    return tags | ({b"*"} if b"*" in values else set())
 
 
 def parse_choice(query: bytes) -> PdfOptions:

@@ -49,6 +49,7 @@ STATUSES: Final[dict[ErrorCode, int]] = {
     ErrorCode.BUSINESS_PLAN_REQUIRED: 403,
     ErrorCode.NOT_FOUND: 404,
     ErrorCode.CONFLICT: 409,
+    ErrorCode.RESUME_CHANGED: 412,
     ErrorCode.TOO_LARGE: 413,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
     # Not 503, because a retry does not help.
@@ -301,6 +302,21 @@ def find_request_id(headers: Headers) -> str:
             return value.decode()
     # 16 random hex digits; the ID need not be unpredictable.
     return f"{random.getrandbits(64):016x}"
+
+
+_TAG: Final = re.compile(rb'(W/)?"([^"]*?)(?:-gzip|-br)?"')
+"""An entity tag, without the suffix that Apache adds when it compresses an answer."""
+
+
+def find_tags(headers: Headers, name: bytes, *, with_weak: bool) -> set[bytes] | None:
+    """Return the entity tags in the header of this name, as strong ones; `*` stands for any. None if
+    there is no such header (RFC 9110, 13.1)."""
+    values = [value for header, value in headers if header == name]
+    if not values:
+        return None
+    found = (pair for value in values for pair in _TAG.findall(value))
+    tags = {b'"%b"' % tag for weak, tag in found if with_weak or not weak}
+    return tags | ({b"*"} if b"*" in values else set())
 
 
 def parse_fields(query: bytes, known: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""The routes /api/v1/resumes and /api/v1/resumes/{id}: create, list, find, get, delete (docs/api.md)."""
+"""The routes /api/v1/resumes and /api/v1/resumes/{id}: create, list, find, get, update, delete
+(docs/api.md)."""
 
 import asyncio
 import functools
@@ -20,6 +21,7 @@ from resumes.errors import (
     InvalidKey,
     NotFound,
     OutcomeUnknown,
+    ResumeChanged,
     StoreError,
     StoreUnavailable,
     TooLarge,
@@ -32,8 +34,8 @@ from resumes.store.creation import Created, IdempotencyKey, NewResume
 from resumes.store.idempotency import prune_async
 from resumes.store.search import SearchResult, find_page
 from resumes.store.store import WRITE_DEADLINE_S
-from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT, Sort
-from server.request import RETRY_AFTER, ClientGone, HttpError, Request, parse_fields
+from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT, Sort, StoredResume
+from server.request import RETRY_AFTER, ClientGone, HttpError, Request, find_tags, parse_fields
 
 logger = logging.getLogger("resumes.server")
 
@@ -61,6 +63,10 @@ PRUNE_EVERY_S: Final = 600
 """How often expired Idempotency-Keys are removed; expired ones are not found even before that."""
 
 SEARCHES_BUSY: Final = "Too many searches are running; try again later"
+CHANGED: Final = (
+    "The resume has changed: its ETag is none of those in If-Match, so nothing was stored. "
+    "Get the resume again, and send its new ETag"
+)
 DELETED: Final = b'{"success":true}'
 LOW_DISK: Final = "The server is low on disk space, so nothing was stored; try again later"
 
@@ -175,13 +181,23 @@ class Routes:
 
     def get(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the resume. Raises NotFound."""
-        stored = stored_resumes.get_resume(self._store, holder.account_id, _id(request))
-        request.respond(200, public_json(stored.document, self._format))
+        self._show(request, stored_resumes.get_resume(self._store, holder.account_id, _id(request)))
 
     async def get_async(self, request: Request, holder: KeyHolder) -> None:
         """Answer as `get` does."""
-        stored = await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request))
-        request.respond(200, public_json(stored.document, self._format))
+        self._show(
+            request,
+            await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request)),
+        )
+
+    def _show(self, request: Request, stored: StoredResume) -> None:
+        body = public_json(stored.document, self._format)
+        tag = entity_tag(body, stored.entry.updated_at)
+        known = find_tags(request.headers, b"if-none-match", with_weak=True)
+        if known and not known.isdisjoint((tag, b"*")):
+            request.respond_not_modified([(b"etag", tag)])
+        else:
+            request.respond(200, body, [(b"etag", tag)])
 
     async def delete(self, request: Request, holder: KeyHolder) -> None:
         """Delete the resume permanently. Allowed on any plan. Raises NotFound."""
@@ -194,10 +210,22 @@ class Routes:
         A repeated Idempotency-Key stores no second resume: the client gets the first answer again.
         Raises errors about the request's head immediately, others from the coroutine.
         """
+        self._check_head(request)
+        return self._create(request, holder)
+
+    def update(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
+        """Return a coroutine that stores the resume's new content. Allowed on any plan.
+
+        Raises errors as `create`; the coroutine also raises NotFound, and ResumeChanged for an If-Match
+        without the resume's entity tag.
+        """
+        self._check_head(request)
+        return self._update(request, holder)
+
+    def _check_head(self, request: Request) -> None:
         if self._is_disk_low():
             raise HttpError(503, LOW_DISK, [(b"retry-after", b"10")])
         check_body_headers(request.headers, max_bytes=self._format.max_bytes)
-        return self._create(request, holder)
 
     async def _create(self, request: Request, holder: KeyHolder) -> None:
         body = await request.read_body(self._format.max_bytes)
@@ -208,10 +236,27 @@ class Routes:
         else:
             digest = await _work_on(body, lambda body: hashlib.sha256(body).digest())
             created = await self._store_once(holder, parsed, IdempotencyKey(key, digest))
-        answer = b'{"id":"%b"}' % created.id.encode()
-        if parsed.warnings:
-            answer = orjson.dumps({"id": created.id, "warnings": parsed.warnings})
+        answer = _stored_answer(created.id, parsed)
         request.respond(201, answer, REPLAYED if created.replayed else ())
+
+    async def _update(self, request: Request, holder: KeyHolder) -> None:
+        body = await request.read_body(self._format.max_bytes)
+        parsed = await _work_on(body, self._parse)
+        resume_id = _id(request)
+        expected = find_tags(request.headers, b"if-match", with_weak=False)
+
+        def check(stored: StoredResume) -> None:
+            shown = public_json(stored.document, self._format)
+            if entity_tag(shown, stored.entry.updated_at) not in (expected or ()):
+                raise ResumeChanged(CHANGED)
+
+        is_any = expected is None or b"*" in expected
+        updated_at = await stored_resumes.update_resume_async(
+            self._store, holder.account_id, resume_id, parsed, check=None if is_any else check
+        )
+        show = functools.partial(public_json, accepted=self._format)
+        tag = entity_tag(await _work_on(parsed.document, show), updated_at)
+        request.respond(200, _stored_answer(resume_id, parsed), [(b"etag", tag)])
 
     async def _store_new(self, holder: KeyHolder, new: NewResume, deadline_s: float) -> Created:
         try:
@@ -251,6 +296,18 @@ class Routes:
 
 def _id(request: Request) -> str:
     return request.path.rpartition("/")[2]
+
+
+def _stored_answer(resume_id: str, parsed: analyzer.Resume) -> bytes:
+    if parsed.warnings:
+        return orjson.dumps({"id": resume_id, "warnings": parsed.warnings})
+    return b'{"id":"%b"}' % resume_id.encode()
+
+
+def entity_tag(shown: bytes, updated_at: str) -> bytes:
+    """Return the entity tag of a resume that is shown as these bytes. Every update changes it."""
+    digest = hashlib.blake2b(shown, key=updated_at.encode(), digest_size=16)
+    return b'"%b"' % digest.hexdigest().encode()
 
 
 def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int) -> None:

@@ -46,6 +46,7 @@ REMEDIES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.NOT_FOUND: f"It may have been deleted. {_REFRESH}",
     ErrorCode.CONFLICT: f"Nothing was changed. {_REFRESH}",
     ErrorCode.IDEMPOTENCY_MISMATCH: f"Nothing was changed. {_REFRESH}",
+    ErrorCode.RESUME_CHANGED: _REFRESH,
     ErrorCode.STORE_UNAVAILABLE: _RETRY,
     ErrorCode.OUTCOME_UNKNOWN: _REFRESH,
     ErrorCode.STATEMENT_REFUSED: _DATA,

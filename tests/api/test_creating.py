@@ -111,10 +111,11 @@ def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(
 
         assert answer.status_code == 503
         assert (b"retry-after", b"10") in answer.headers.raw
-        assert error_of(answer) == {
+        refused = {
             "error": "The server is low on disk space, so nothing was stored; try again later",
             "status": 503,
         }
+        assert error_of(answer) == error_of(client.put(resume_id, b"")) == refused
         assert client.request("POST", headers={}).status_code == 401  # who learns nothing of it
         assert client.get(resume_id).status_code == client.delete(resume_id).status_code == 200
         ready = client.request("GET", "/readyz")

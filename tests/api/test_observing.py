@@ -145,6 +145,7 @@ def test_requests_are_told_by_operation_status_and_time(own: tuple[Place, Client
     client.page("limit=x")
     client.get("x")
     client.delete("x")
+    client.put("x", a_body())
     client.request("GET", "/nowhere", headers={})
     client.request("PUT")
     client.request("GET", headers={"Authorization": "Bearer wrong"})
@@ -160,6 +161,7 @@ def test_requests_are_told_by_operation_status_and_time(own: tuple[Place, Client
     assert sorted(counted) == [
         ("create", "201", 1), ("delete", "404", 1), ("get", "404", 1), ("list", "200", 1),
         ("list", "400", 1), ("other", "401", 1), ("other", "404", 1), ("other", "405", 1),
+        ("update", "404", 1),
     ]  # fmt: skip
     durations = "resumes_request_duration_seconds"
     assert value(told, f"{durations}_count", operation="list") == 2

@@ -174,7 +174,7 @@ def test_every_parameter_of_the_list_is_described(repository: Path) -> None:
 
 def test_every_operation_has_a_name_of_its_own() -> None:
     names = [part["operationId"] for _, part in parts(DOCUMENT["paths"]) if "responses" in part]
-    assert len(set(names)) == len(names) == 10
+    assert len(set(names)) == len(names) == 11
 
 
 def test_a_setting_that_changes_the_format_changes_the_document() -> None:
@@ -259,18 +259,24 @@ def test_what_is_answered_to_a_life_of_a_resume_is_as_described(client: Client) 
         assert created.json()["warnings"]
         check_answer(RESUMES, "post", created)
     long = client.create(valid(1024 * 1024))
-    path = f"{RESUMES}/{created.json()['id']}"
+    path = f"{RESUMES}/{(resume_id := created.json()['id'])}"
     drawn = client.request("GET", f"{path}/pdf?layout=single&paper=letter&anonymous=true")
-    known = {"Authorization": f"Bearer {client.key}", "If-None-Match": drawn.headers["ETag"]}
+    auth = {"Authorization": f"Bearer {client.key}"}
+    known = auth | {"If-None-Match": drawn.headers["ETag"]}
     for status, method, described, answer in (
         (201, "post", RESUMES, long),
         (200, "get", RESUMES, client.page()),
-        (200, "get", one, client.request("GET", path)),
+        (200, "get", one, shown := client.request("GET", path)),
+        (304, "get", one, client.request("GET", path, headers=auth | {"If-None-Match": "*"})),
         (200, "get", pdf, drawn),
         (304, "get", pdf, client.request("GET", str(drawn.url), headers=known)),
         (200, "get", pdf, client.request("GET", f"{path}/pdf", headers=known)),
         (422, "get", pdf, client.request("GET", f"{RESUMES}/{long.json()['id']}/pdf")),
         (400, "get", pdf, client.request("GET", f"{path}/pdf?layout=round")),
+        (200, "put", one, client.put(resume_id, a_body(mood="glad"))),
+        (412, "put", one, client.put(resume_id, a_body(), If_Match=shown.headers["ETag"])),
+        (404, "put", one, client.put("x", a_body())),
+        (400, "put", one, client.put(resume_id, b"{")),
         (200, "delete", one, client.request("DELETE", path)),
         (404, "get", pdf, client.request("GET", f"{path}/pdf")),
     ):

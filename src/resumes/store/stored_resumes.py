@@ -1,4 +1,4 @@
-"""The resumes of an account: list them, get one, delete one.
+"""The resumes of an account: list them, get, update or delete one.
 
 A page of a list begins after an id and is one range of the primary key: no offset, no count. Any id
 that a client has seen is a valid cursor, even that of a deleted resume: it is only a position, and
@@ -11,17 +11,19 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import orjson
 from sqlalchemy import Connection, bindparam, delete, select
 from sqlmodel import Session
 
-from resumes.analyzer import list_title
+from resumes.analyzer import Resume, list_title
+from resumes.clock import timestamp_after
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
 from resumes.store.entry import Entry
 from resumes.store.identifiers import RESUME_ID
-from resumes.store.schema import documents, imported_digests, resumes
+from resumes.store.schema import ResumeRow, documents, imported_digests, resumes
 from resumes.store.statements import (
     Prepared,
     bound_of,
@@ -29,7 +31,9 @@ from resumes.store.statements import (
     limit_param,
     params_equal,
     pk_equals,
+    replace_on_conflict,
     rows_as_json,
+    upsert,
 )
 from resumes.store.store import Row, Store, change_count
 from resumes.text import family_name_order, name_order
@@ -237,6 +241,63 @@ def _check_id(resume_id: str) -> None:
     """Raise NotFound for an impossible resume id, which the engines would treat differently."""
     if not RESUME_ID.fullmatch(resume_id):
         raise NotFound("Resume not found")
+
+
+Check = Callable[[StoredResume], None]
+"""Raises the error with which a change of the resume, as it is stored now, is refused."""
+
+
+def update_resume(
+    store: Store, account_id: str, resume_id: str, new: Resume, *, check: Check | None = None
+) -> str:
+    """Store this content in place of the resume's, and return its new `updated_at`, later than before.
+
+    What else is known of the resume stays, so that its first content is still a duplicate in a file
+    (docs/api.md, Update). This needs no place in the quota. `check` is called in the transaction.
+    Raises what it raises, and NotFound, also for another account's id.
+    """
+    _check_id(resume_id)
+    change = partial(_update, account_id, resume_id, new, store.clock(), check)
+    return store.write(change, account_id=account_id)
+
+
+async def update_resume_async(
+    store: Store, account_id: str, resume_id: str, new: Resume, *, check: Check | None = None
+) -> str:
+    """Do what `update_resume` does without blocking the event loop."""
+    _check_id(resume_id)
+    change = partial(_update, account_id, resume_id, new, store.clock(), check)
+    return await store.write_async(change, account_id=account_id)
+
+
+def _update(
+    account_id: str,
+    resume_id: str,
+    new: Resume,
+    now_us: int,
+    check: Check | None,
+    session: Session,
+) -> str:
+    connection = session.connection()
+    if check is not None:
+        check(_stored(ONE.run(connection, account_id=account_id, id=resume_id).fetchall()))
+    row = session.get(ResumeRow, (account_id, resume_id))
+    if row is None:
+        raise NotFound("Resume not found")
+    row.title, row.name, row.filename, row.person = new.title, new.name, new.filename, new.person
+    row.updated_at = timestamp_after(row.updated_at, now_us)
+    document = new.document.decode()
+    values = {
+        "account_id": account_id,
+        "id": resume_id,
+        "crc32": crc32(new.document),
+        "document": document,
+    }
+    # A lost or damaged document is replaced, too.
+    statement = upsert(documents, connection.dialect).values(values)
+    session.exec(replace_on_conflict(statement, documents))
+    search_index.replace(session, account_id, row, document)
+    return row.updated_at
 
 
 def delete_resume(store: Store, account_id: str, resume_id: str) -> None:

@@ -58,9 +58,14 @@ class Client:
 
     def post(self, body: bytes, **headers: str) -> httpx.Response:
         """The answer to POST with these headers beside the key's; an empty one is left out."""
+        return self._send("POST", RESUMES, body, headers)
+
+    def _send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
         given = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         sent = given | {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.request("POST", content=body, headers={k: v for k, v in sent.items() if v})
+        return self.request(
+            method, path, content=body, headers={k: v for k, v in sent.items() if v}
+        )
 
     def page(self, query: str = "") -> httpx.Response:
         """The answer to GET with this query string."""
@@ -73,6 +78,10 @@ class Client:
     def get(self, resume_id: str) -> httpx.Response:
         """The answer to GET by id."""
         return self.request("GET", f"{RESUMES}/{resume_id}")
+
+    def put(self, resume_id: str, body: bytes, **headers: str) -> httpx.Response:
+        """The answer to PUT by id, with headers as `post` sends them."""
+        return self._send("PUT", f"{RESUMES}/{resume_id}", body, headers)
 
     def delete(self, resume_id: str) -> httpx.Response:
         """The answer to DELETE by id."""

@@ -134,7 +134,8 @@ def iter_paths() -> Requests:
         yield f"outside: {path}", a_request("GET", path, key=None)
     for path in (RESUMES, f"{RESUMES}/{ID}"):
         for method in ("OPTIONS", "PUT", "PATCH", "TRACE"):
-            yield f"method: {method} {path}", a_request(method, path)
+            if method != "PUT" or path == RESUMES:
+                yield f"method: {method} {path}", a_request(method, path)
     yield "method: POST to one", a_request("POST", f"{RESUMES}/{ID}")
     yield "method: DELETE of all", a_request("DELETE", RESUMES)
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/docs.js"):
@@ -228,6 +229,24 @@ def iter_idempotency_keys() -> Requests:
     yield "full: a body that is refused", a_create(b'{"sections":{}}', key=FRED)
 
 
+def iter_updates() -> Requests:
+    """Updates of what there is not, and bodies that are refused before that is looked for."""
+    path = f"{RESUMES}/{ID}"
+    for resume_id in (ID, "x", "%FF", "..", ID.upper()):
+        update = a_request("PUT", f"{RESUMES}/{resume_id}", JSON, body=a_body())
+        yield f"update: {resume_id}", update
+    for tags in (b"*", b'"x"'):
+        yield (
+            f"update: If-Match {tags!r}",
+            a_request("PUT", path, JSON, b"If-Match: " + tags, body=a_body()),
+        )
+    yield "update: no resume", a_request("PUT", path, JSON, body=b"{}")
+    yield "update: no JSON", a_request("PUT", path, JSON, body=b"{")
+    yield "update: no type", a_request("PUT", path, body=a_body())
+    yield "update: size", a_request("PUT", path, JSON, b"Content-Length: 3000000")
+    yield "update: on any plan", a_request("PUT", path, JSON, body=a_body(), key=FRED)
+
+
 def iter_texts() -> Requests:
     """Bodies that are not JSON as it can be kept (docs/format.md)."""
     start = b'{"header":{},"sections":{},"x":'
@@ -306,6 +325,6 @@ def iter_all() -> Requests:
     for name, sent in iter_heads():
         is_in_a_chunk = name.startswith("chunk: ")  # of which a create would be a part
         yield name, sent if is_in_a_chunk else sent + a_create(a_body())
-    for part in (iter_keys, iter_paths, iter_queries, iter_types, iter_idempotency_keys, iter_texts,
-                 iter_resumes, iter_read_only):  # fmt: skip
+    for part in (iter_keys, iter_paths, iter_queries, iter_types, iter_idempotency_keys,
+                 iter_updates, iter_texts, iter_resumes, iter_read_only):  # fmt: skip
         yield from part()

@@ -1,0 +1,202 @@
+"""A resume that is updated: what changes, what stays, and who wins (docs/api.md, Update)."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from resumes.analyzer.person import person_of
+from resumes.errors import NotFound, ResumeChanged
+from resumes.store import Store, creation, plans, search, stored_resumes
+from resumes.store.accounts import AccountInfo, get_account
+from resumes.store.creation import Duplicate
+from resumes.store.plans import PlanChange
+from resumes.store.schema import ResumeRow
+from resumes.store.stored_resumes import StoredResume
+from tests.support.clocks import SteppingClock
+from tests.support.resumes import a_claim, a_resume
+from tests.support.store.builders import (
+    MakeAccount,
+    a_person,
+    add_people,
+    add_resumes,
+    damage,
+    entries_of,
+    find_flaws,
+    index_all,
+    made_ids,
+)
+
+pytestmark = pytest.mark.engines
+
+
+def found(store: Store, account: AccountInfo, query: str) -> list[str]:
+    page = search.find_page(store, account.id, query, timeout_s=60).page
+    return [entry.id for entry in page.entries]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("moves_s", [-3_600, 0, 3_600])
+def test_an_update_changes_the_content_and_the_time_and_nothing_else(
+    store: Store, an_account: MakeAccount, clock: SteppingClock, is_async: bool, moves_s: int
+) -> None:
+    mine, theirs = an_account("mine"), an_account("theirs")
+    batch = [a_resume("Ada", with_digest=True), a_resume("Bo")]
+    changed, other = made_ids(creation.create(store, mine.id, batch, claim=a_claim()))
+    creation.create(store, theirs.id, batch)
+    before = stored_resumes.get_resume(store, mine.id, changed)
+    rest = [stored_resumes.get_resume(store, mine.id, other), *entries(store, theirs)]
+    clock.advance(moves_s)
+
+    new = a_person("Zoe", title="Nurse").resume
+    if is_async:
+        at = asyncio.run(stored_resumes.update_resume_async(store, mine.id, changed, new))
+    else:
+        at = stored_resumes.update_resume(store, mine.id, changed, new)
+
+    after = stored_resumes.get_resume(store, mine.id, changed)
+    assert after.document == new.document.decode()
+    assert after.entry == before.entry._replace(
+        title="Nurse", name="Zoe", filename=new.filename, updated_at=at
+    )
+    assert at > before.entry.updated_at
+    assert [stored_resumes.get_resume(store, mine.id, other), *entries(store, theirs)] == rest
+    assert find_flaws(store) == []
+
+
+def entries(store: Store, account: AccountInfo) -> list[StoredResume]:
+    ids = [entry.id for entry in stored_resumes.list_page(store, account.id).entries]
+    return [stored_resumes.get_resume(store, account.id, resume_id) for resume_id in ids]
+
+
+def test_the_file_of_a_corrected_resume_is_still_a_duplicate(
+    store: Store, ana: AccountInfo
+) -> None:
+    original = a_resume("Ada", with_digest=True)
+    (made,) = made_ids(creation.create(store, ana.id, [original], claim=a_claim()))
+
+    stored_resumes.update_resume(store, ana.id, made, a_person("Zoe").resume)
+
+    again = creation.create(store, ana.id, [original], claim=a_claim("1" * 24))
+    assert again == [Duplicate(made)]
+    assert [entry.name for entry in stored_resumes.list_page(store, ana.id).entries] == ["Zoe"]
+
+
+def test_the_person_follows_an_update_and_label_file_and_first_month_are_kept(
+    store: Store, ana: AccountInfo
+) -> None:
+    (made,) = add_resumes(store, ana, 1)
+    damage(store, "UPDATE resumes SET label = 'class', claim_id = 'c', first_month = 1")
+
+    for email, person in (("Z@b.example", person_of("z@b.example", "Zoe")), (None, None)):
+        new = a_person("Zoe", email=email).resume
+        stored_resumes.update_resume(store, ana.id, made, new)
+        with store.session() as session:
+            row = session.get_one(ResumeRow, (ana.id, made))
+        assert (row.person, row.label, row.claim_id, row.first_month) == (person, "class", "c", 1)
+
+
+def test_an_account_over_its_quota_can_be_corrected_and_its_count_stays(
+    store: Store, an_account: MakeAccount
+) -> None:
+    bo = an_account("bo", plan="pro")
+    first, *_ = add_resumes(store, bo, 3)
+    plans.set_plan_limits(store, PlanChange("pro", max_resumes=1))
+
+    stored_resumes.update_resume(store, bo.id, first, a_person("Zoe").resume)
+
+    assert get_account(store, "bo").resume_count == 3
+
+
+def test_an_updated_resume_is_found_by_its_new_words_alone(store: Store, ana: AccountInfo) -> None:
+    indexed, other = add_people(store, ana, "Ada", "Bo")
+    index_all(store)
+    (new,) = add_people(store, ana, "Ada")
+    for resume_id in (indexed, new):
+        stored_resumes.update_resume(store, ana.id, resume_id, a_person("Zoe").resume)
+    assert (found(store, ana, "ada"), found(store, ana, "zoe")) == ([], [indexed])
+    index_all(store)
+    assert (found(store, ana, "ada"), found(store, ana, "zoe")) == ([], [indexed, new])
+    assert found(store, ana, "bo") == [other]
+
+
+def test_an_update_is_refused_by_its_check_which_sees_what_is_stored(
+    store: Store, ana: AccountInfo
+) -> None:
+    (made,) = add_resumes(store, ana, 1)
+    read = stored_resumes.get_resume(store, ana.id, made)
+
+    def refuse(stored: StoredResume) -> None:
+        assert stored == read
+        raise ResumeChanged
+
+    with pytest.raises(ResumeChanged):
+        stored_resumes.update_resume(store, ana.id, made, a_person("Zoe").resume, check=refuse)
+    assert stored_resumes.get_resume(store, ana.id, made) == read
+
+
+def test_of_updates_of_what_was_read_at_once_exactly_one_is_stored(
+    store: Store, ana: AccountInfo
+) -> None:
+    (made,) = add_resumes(store, ana, 1)
+    read = stored_resumes.get_resume(store, ana.id, made)
+
+    def check(stored: StoredResume) -> None:
+        if stored != read:
+            raise ResumeChanged
+
+    def update(number: int) -> str | None:
+        new = a_person(f"Zoe {number}").resume
+        try:
+            stored_resumes.update_resume(store, ana.id, made, new, check=check)
+        except ResumeChanged:
+            return None
+        return new.name
+
+    with ThreadPoolExecutor(8) as threads:
+        done = [name for name in threads.map(update, range(32)) if name]
+    (entry,) = stored_resumes.list_page(store, ana.id).entries
+    assert done == [entry.name]
+
+
+def test_pages_that_are_read_while_resumes_are_updated_miss_and_repeat_nothing(
+    store: Store, ana: AccountInfo
+) -> None:
+    made = add_resumes(store, ana, 10)
+    read = partial(stored_resumes.list_page, store, ana.id, limit=2)
+    seen = []
+    for number, entry in enumerate(entries_of(read)):
+        seen.append(entry.id)
+        for resume_id in (made[number], made[-1 - number]):
+            stored_resumes.update_resume(store, ana.id, resume_id, a_person("Zoe").resume)
+    assert seen == made
+
+
+@pytest.mark.parametrize("lost", ["UPDATE documents SET document = '{'", "DELETE FROM documents"])
+def test_an_update_replaces_a_document_that_is_damaged_or_lost(
+    store: Store, ana: AccountInfo, lost: str
+) -> None:
+    (made,) = add_resumes(store, ana, 1)
+    damage(store, lost)
+    assert find_flaws(store)
+
+    stored_resumes.update_resume(store, ana.id, made, a_person("Zoe").resume)
+
+    assert find_flaws(store) == []
+
+
+def test_what_is_no_resume_of_the_account_cannot_be_updated(
+    store: Store, ana: AccountInfo, an_account: MakeAccount
+) -> None:
+    theirs = an_account("theirs")
+    (foreign,) = add_resumes(store, theirs, 1)
+    read = stored_resumes.get_resume(store, theirs.id, foreign)
+    new = a_person("Zoe").resume
+    for resume_id in ("", "x", "A" * 24, "0" * 24, foreign):
+        for check in (None, lambda stored: None):
+            with pytest.raises(NotFound, match=r"^Resume not found$"):
+                stored_resumes.update_resume(store, ana.id, resume_id, new, check=check)
+        with pytest.raises(NotFound, match=r"^Resume not found$"):
+            asyncio.run(stored_resumes.update_resume_async(store, ana.id, resume_id, new))
+    assert stored_resumes.get_resume(store, theirs.id, foreign) == read
