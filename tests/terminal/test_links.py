@@ -134,6 +134,7 @@ async def test_a_finding_leads_to_the_failed_files(store: Store) -> None:
     a_file(store, an_id("2"), FileOutcome.DONE)
     async with running(store, "1 failed file", screen="health") as pilot:
         await types(pilot, "/failed\n", '"failed"')
+        await at_rest(pilot)
         await presses(pilot, "enter")
         await shows(pilot.app, "Health › Imports › all accounts · only failed", "1 of 1", "cv-1")
         await leads(pilot, "escape", "Health · ")
@@ -144,6 +145,7 @@ async def test_a_finding_leads_to_the_account_that_is_full(store: Store) -> None
     stored(store, *[a_document() for _ in range(5)], account="zoe")
     async with running(store, "zoe is full (5 of 5", screen="health") as pilot:
         await types(pilot, "/quota\n", '"quota"')
+        await at_rest(pilot)
         await leads(pilot, "enter", "Health › Accounts · 2 accounts")
         await leads(pilot, "enter", "Health › Accounts › zoe › Resumes · ")
         await leads(pilot, "escape escape", "Health · ")
@@ -159,6 +161,7 @@ async def test_a_finding_leads_to_the_key_that_was_never_shown(empty_store: Stor
         clock.advance(660)
         async with running(store, "was never shown", screen="health") as pilot:
             await types(pilot, "/shown\n", '"shown"')
+            await at_rest(pilot)
             await leads(pilot, "enter", "Health › Keys › all accounts · 2 keys", "website")
             await leads(pilot, "enter", "Key details", "Name       website")
             await leads(pilot, "escape o", "Health › Keys › website › Accounts · 2 accounts")
