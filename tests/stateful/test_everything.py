@@ -173,8 +173,16 @@ def test_an_account_may_begin_to_go_at_each_step_of_an_import(make: Make, at: in
     service.teardown()
 
 
-@pytest.mark.parametrize("at", [3, 5, pytest.param(7, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("exports_history", [False, True])
+@pytest.mark.parametrize(
+    ("at", "exports_history"),
+    [
+        (3, True),
+        *(
+            pytest.param(at, exports, marks=pytest.mark.slow)
+            for at, exports in ((3, False), (5, False), (5, True), (7, False), (7, True))
+        ),
+    ],
+)
 def test_what_is_not_put_away_is_whose_the_account_s_name_is_next(
     make: Make, at: int, exports_history: bool
 ) -> None:

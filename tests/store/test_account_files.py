@@ -207,6 +207,7 @@ def test_a_file_that_was_cut_off_is_refused(store: Store, file: Path) -> None:
         assert "damaged" in refusal(store, file)
 
 
+@pytest.mark.slow
 def test_a_bit_that_has_changed_is_noticed_wherever_it_matters(store: Store, file: Path) -> None:
     whole = file.read_bytes()
     original = rows_of(file)
@@ -293,6 +294,7 @@ ROWS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_rows_that_no_export_has_are_refused(store: Store, file: Path) -> None:
     whole = file.read_bytes()
     other = []

@@ -240,6 +240,7 @@ class Killed(BaseException):
     """Ends an import as the end of its process does: nothing after it runs."""
 
 
+@pytest.mark.slow
 def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
     store: Store, ana: AccountInfo, path: Path
 ) -> None:

@@ -192,7 +192,13 @@ KILLED = """
 """
 
 
-@pytest.mark.parametrize("at", [Stage.COPYING, Stage.PROVING, "both names"])
+@pytest.mark.parametrize(
+    "at",
+    [
+        Stage.PROVING,
+        *(pytest.param(at, marks=pytest.mark.slow) for at in (Stage.COPYING, "both names")),
+    ],
+)
 def test_a_copy_that_was_killed_is_not_there_and_starts_again_or_is_found(
     source: Store, place: str, tmp_path: Path, at: str
 ) -> None:

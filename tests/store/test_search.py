@@ -143,7 +143,7 @@ def large(shared: Store) -> tuple[AccountInfo, Sequence[Entry]]:
     return account, [*entries_of(read)]
 
 
-@pytest.mark.parametrize("limit", [7, 100])
+@pytest.mark.parametrize("limit", [pytest.param(7, marks=pytest.mark.slow), 100])
 def test_pages_of_any_size_give_the_same_in_both_directions(
     shared: Store, large: tuple[AccountInfo, Sequence[Entry]], limit: int
 ) -> None:
