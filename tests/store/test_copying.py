@@ -452,7 +452,7 @@ def test_s13_who_was_not_refused_and_has_not_yet_committed_is_waited_for(
 
     def is_closed() -> bool:
         with store.session() as session:
-            return bool(read_fact(session, "moving_to"))
+            return bool(read_fact(session, "closed_for"))
 
     closer = threading.Thread(target=close_store, args=(store, THERE, "0123"))
     with psycopg.connect(url) as writer:

@@ -117,11 +117,11 @@ def check_closed(settings: Settings, store: Store) -> Finding:
     """Check that the store takes writes: it is not being copied elsewhere, and was not."""
     label = find_without_secrets(settings.database_url) or store.label
     with store.session() as session:
-        moving_to = read_fact(session, "moving_to")
-    if moving_to:
+        closed_for = read_fact(session, "closed_for")
+    if closed_for:
         return Finding(
             "store",
-            f"{label} is read-only: it is being moved to {moving_to}, or has been moved",
+            f"{label} is read-only: it is being moved to {closed_for}, or has been moved",
             "Use that one, with the setting `database`, RESUMES_DATABASE or --database. Or make this one "
             "writable again, without anything added to the other one since then: `resumes db reopen`",
         )

@@ -327,10 +327,11 @@ class SearchEntry(OfAccount, table=True):
 class StoreFact(SQLModel, table=True):
     """Facts about the store as a whole.
 
-    `oldest_program`: the revision that a program has to know; `moving_to`: where the store is being
+    `oldest_program`: the revision that a program has to know; `closed_for`: where the store is being
     copied, empty if it is not; `copy_id`: random, the copy that closed it; `probe`: written to test
     that writing works; `store_id`: random, by which watched folders know their store, the same in its
-    backups and its copy; `contents`: only in an account file, the SHA-256 of its tables.
+    backups and its copy; `contents`: only in an account file, the SHA-256 of its tables; `moving_to`:
+    never empty, since version 1.0.0 writes to a store only while it is.
     """
 
     __tablename__: ClassVar[str] = "store_facts"
@@ -417,6 +418,10 @@ Options of PostgreSQL in a model would import its dialect with the tables, which
 """
 
 
+NEWER_VERSION: Final = "a newer version of this program"
+"""What running programs of version 1.0.0 say that the store is being moved to."""
+
+
 def create_tables(connection: Connection) -> None:
     """Create the tables, the plans that a new store has (docs/accounts.md), and its facts."""
     metadata.create_all(connection, checkfirst=False)
@@ -430,7 +435,13 @@ def create_tables(connection: Connection) -> None:
             for name, size in sizes.items()
         ],
     )
-    facts = {"oldest_program": "", "moving_to": "", "probe": "", "store_id": secrets.token_hex(8)}
+    facts = {
+        "oldest_program": "",
+        "closed_for": "",
+        "probe": "",
+        "store_id": secrets.token_hex(8),
+        "moving_to": NEWER_VERSION,
+    }
     connection.execute(
         insert(store_facts), [{"name": name, "value": value} for name, value in facts.items()]
     )

@@ -288,7 +288,7 @@ def as_write(
 WRITERS_TIMEOUT_S: Final = 30.0
 """How long a copy waits for transactions that began to write before the store was closed."""
 
-MOVING_TO: Final = "(SELECT value FROM store_facts WHERE name = 'moving_to' AND value != '')"
+CLOSED_FOR: Final = "(SELECT value FROM store_facts WHERE name = 'closed_for' AND value != '')"
 """The target that the store is being or was moved to, in SQL; NULL if it takes writes."""
 
 
@@ -305,12 +305,12 @@ def set_facts(session: Session, **facts: str) -> None:
     session.flush()
 
 
-def refuse_if_closed(moving_to: str | None, batch: Sequence[Write]) -> None:
-    """Raise StoreUnavailable if the store is closed; `moving_to` is the fact that the transaction of
+def refuse_if_closed(closed_for: str | None, batch: Sequence[Write]) -> None:
+    """Raise StoreUnavailable if the store is closed; `closed_for` is the fact that the transaction of
     these writes has read."""
-    if moving_to is not None and not all(write.ignores_closed for write in batch):
+    if closed_for is not None and not all(write.ignores_closed for write in batch):
         raise StoreUnavailable(
-            f"The store is being moved to {moving_to}, or has been moved; nothing was done. Use that one, "
+            f"The store is being moved to {closed_for}, or has been moved; nothing was done. Use that one, "
             "or make this one writable again with `resumes db reopen`"
         )
 
@@ -323,13 +323,13 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
     """
 
     def close(session: Session) -> None:
-        moving_to = read_fact(session, "moving_to")
-        if moving_to not in ("", target):
+        closed_for = read_fact(session, "closed_for")
+        if closed_for not in ("", target):
             raise Conflict(
-                f"{store.label} is being moved to {moving_to}. Copy it there, or make it writable again "
+                f"{store.label} is being moved to {closed_for}. Copy it there, or make it writable again "
                 "with `resumes db reopen` first"
             )
-        set_facts(session, moving_to=target, copy_id=copy_id)
+        set_facts(session, closed_for=target, copy_id=copy_id)
 
     def wait_for_writers(session: Session) -> None:
         # A transaction that wrote before the store was closed holds a lock on its tables until its end;
@@ -363,10 +363,10 @@ def reopen_store(store: Store, copy_id: str | None = None) -> str | None:
     """
 
     def change(session: Session) -> str | None:
-        moving_to = read_fact(session, "moving_to")
-        if not moving_to or copy_id not in (None, read_fact(session, "copy_id")):
+        closed_for = read_fact(session, "closed_for")
+        if not closed_for or copy_id not in (None, read_fact(session, "copy_id")):
             return None
-        set_facts(session, moving_to="", copy_id="")
-        return moving_to
+        set_facts(session, closed_for="", copy_id="")
+        return closed_for
 
     return store.write(change, ignores_closed=True)

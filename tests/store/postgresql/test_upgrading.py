@@ -7,20 +7,24 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FuturesTimeoutError
 from pathlib import Path
+from threading import Event
 
 import psycopg
 import pytest
 from sqlalchemy import text
+from sqlmodel import Session
 
 from resumes.errors import StoreIncompatible
 from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.addresses import PostgresAddress
 from resumes.store.postgresql.store import load_transaction
 from resumes.store.search import find_page
+from resumes.store.store import close_store, set_facts
 from resumes.store.transfer import copies
-from tests.support.postgres import Server, programs
+from tests.support.postgres import WAITS, Server, count_sessions, programs
 from tests.support.resumes import a_resume
 from tests.support.store.builders import fill_store, index_all
+from tests.support.waiting import wait_until
 
 LAST = migrations.list_revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
@@ -138,6 +142,46 @@ def test_the_search_index_of_the_first_version_is_replaced_by_an_empty_one(url: 
             assert find_page(upgraded, ana.id, "ada").unindexed == ana.resume_count
             index_all(upgraded)
             assert len(find_page(upgraded, ana.id, "-nobody").page.entries) == ana.resume_count
+
+
+def test_s25_a_running_program_writes_no_more_once_a_newer_one_has_upgraded_the_store(
+    url: str, upgrade: Upgrade
+) -> None:
+    with open_store(url) as running:
+        account = accounts.create_account(running, "ana")
+        upgrade(url)
+        for write in (
+            lambda: creation.create(running, account.id, [a_resume()]),
+            lambda: accounts.create_account(running, "bob"),
+            lambda: close_store(running, "sqlite:////elsewhere.db", "1"),
+        ):
+            with pytest.raises(
+                StoreIncompatible, match=rf"newer version \(schema {NEXT}.* {LAST}\)"
+            ):
+                write()
+    assert rows(
+        url, "SELECT name, resume_count FROM accounts JOIN account_usage ON account_id = id"
+    ) == [("ana", 0)]
+    assert rows(url, "SELECT value FROM store_facts WHERE name = 'closed_for'") == [("",)]
+
+
+def test_s25_an_upgrade_waits_for_a_write_that_has_begun(url: str, upgrade: Upgrade) -> None:
+    has_written, may_commit = Event(), Event()
+
+    def slowly(session: Session) -> None:
+        set_facts(session, probe="written")
+        has_written.set()
+        may_commit.wait(30)
+
+    with open_store(url) as running, ThreadPoolExecutor(2) as pool:
+        written = pool.submit(running.write, slowly)
+        assert has_written.wait(30)
+        upgraded = pool.submit(upgrade, url)
+        wait_until(lambda: count_sessions(url, WAITS) == 1)
+        may_commit.set()
+        written.result(30)
+        upgraded.result(30)
+    assert rows(url, "SELECT value FROM store_facts WHERE name = 'probe'") == [("written",)]
 
 
 def test_nodes_of_two_versions_use_a_store_together_when_the_newer_one_allows_it(

@@ -408,7 +408,7 @@ def through_proxy(url: str, store: Store) -> Iterator[tuple[Store, Proxy]]:
         yield other, proxy
 
 
-COMMITS: Final = re.compile(rb"moving_to.*COMMIT\0", re.DOTALL)
+COMMITS: Final = re.compile(rb"closed_for.*COMMIT\0", re.DOTALL)
 """The end of a write's transaction. SQLAlchemy commits one of its own when it first connects."""
 
 UNANSWERED: Final = Fault(unanswered=COMMITS)

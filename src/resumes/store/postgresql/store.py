@@ -204,8 +204,8 @@ BEGIN_UPGRADE: Final = (
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};SET LOCAL lock_timeout = '60s'"
 )
 
-DDL_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
-"""How long a change of a table waits for its users, since all other users queue behind it."""
+TABLES_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
+"""How long an upgrade waits for the users of each table, since all other users queue behind it."""
 
 CHECK_TIMEOUT_S: Final = 15.0
 """How long each statement that only examines the store, or creates the lock, may take."""
@@ -249,6 +249,18 @@ def find_state(connection: Connection, label: str) -> str:
         raise
 
 
+def lock_tables(connection: Connection) -> None:
+    """Wait for the transactions that use the store's tables, and lock all tables for this one.
+
+    Programs that are running read at the end of each write whether they may write to the store. They do so
+    after the upgrade if they have not done so before (pitfalls S25).
+    """
+    # A write locks the account's row first. So account_usage, the first by name, comes first.
+    names = sorted({*inspect(connection).get_table_names()} & {*metadata.tables})
+    if names:
+        connection.exec_driver_sql(f"LOCK TABLE {', '.join(names)} IN ACCESS EXCLUSIVE MODE")
+
+
 def upgrade_database(locking: Engine, upgrading: Engine, label: str) -> None:
     """Bring the store to the newest revision, unless another process does so first.
 
@@ -268,13 +280,23 @@ def upgrade_database(locking: Engine, upgrading: Engine, label: str) -> None:
         timeout_s=LOCK_TIMEOUT_S,
         delays_s=LOCK_DELAYS_S,
     )
-    with upgrading.begin() as connection:
-        connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
-        # This sees what other processes have committed meanwhile: each statement has a new snapshot.
-        if find_state(connection, label) != "current":
-            connection.execute(text(DDL_TIMEOUT))
-            migrations.run(connection)
-            set_page_cost(connection)
+
+    def upgrade() -> None:
+        with upgrading.begin() as connection:
+            connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
+            # This sees what other processes have committed meanwhile: each statement has a new snapshot.
+            if find_state(connection, label) != "current":
+                connection.execute(text(TABLES_TIMEOUT))
+                lock_tables(connection)
+                migrations.run(connection)
+                set_page_cost(connection)
+
+    retry(
+        upgrade,
+        is_retryable=lambda error: classify_error(error) is ErrorClass.RACE,  # a deadlock
+        timeout_s=LOCK_TIMEOUT_S,
+        delays_s=LOCK_DELAYS_S,
+    )
 
 
 def open_server(

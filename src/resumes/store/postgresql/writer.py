@@ -19,6 +19,7 @@ import psycopg
 from sqlalchemy import Connection, Engine
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.store import migrations
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
@@ -29,7 +30,7 @@ from resumes.store.postgresql.connection import (
     jittered,
 )
 from resumes.store.statements import driver
-from resumes.store.store import MOVING_TO, refuse_if_closed
+from resumes.store.store import CLOSED_FOR, refuse_if_closed
 from resumes.store.write_queue import (
     BUSY,
     EXPIRY_INTERVAL_S,
@@ -64,7 +65,10 @@ SERVER: Final = (
     "concat(extract(epoch FROM pg_postmaster_start_time()), ' ', "
     "extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
 )
-BEFORE_COMMIT: Final = f"SELECT {MOVING_TO}, pg_current_xact_id_if_assigned()::text, {SERVER}"
+OLDEST_PROGRAM: Final = "(SELECT value FROM store_facts WHERE name = 'oldest_program')"
+BEFORE_COMMIT: Final = (
+    f"SELECT {OLDEST_PROGRAM}, {CLOSED_FOR}, pg_current_xact_id_if_assigned()::text, {SERVER}"
+)
 FIND_STATUS: Final = f"SELECT pg_xact_status(%s::xid8), {SERVER}"
 
 
@@ -94,6 +98,7 @@ class PostgresWriter(WriteQueue):
         super().__init__(*(f"store-writer-{number}" for number in range(1, THREADS + 1)))
         self._engine = engine
         self._label = label
+        self._revisions = migrations.list_revisions()
         self._busy: list[str | None] = []
         """The accounts that threads write for; None for a write without an account."""
         self._is_paused = False
@@ -203,8 +208,10 @@ class PostgresWriter(WriteQueue):
             connection = own.get()
             transaction = connection.begin()
             outcomes = apply_all(connection, batch)
-            ((moving_to, number, server),) = driver(connection).run(BEFORE_COMMIT, ()).rows
-            refuse_if_closed(moving_to, batch)
+            ((oldest, closed_for, number, server),) = driver(connection).run(BEFORE_COMMIT, ()).rows
+            if oldest not in self._revisions:  # the store was upgraded meanwhile (pitfalls S25)
+                raise migrations.newer_version(self._label, oldest)
+            refuse_if_closed(closed_for, batch)
         except BaseException as error:
             _roll_back(own, error)
             raise

@@ -30,7 +30,7 @@ from resumes.errors import OutcomeUnknown, StatementRefused, StoreUnavailable
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.statements import driver
-from resumes.store.store import MOVING_TO, refuse_if_closed
+from resumes.store.store import CLOSED_FOR, refuse_if_closed
 from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_all, deliver
 
 logger = logging.getLogger("resumes.store")
@@ -50,7 +50,7 @@ DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
 REFUSALS: Final = ("SQLITE_CONSTRAINT", "SQLITE_TOOBIG", "SQLITE_MISMATCH")
 """The beginnings of the names of errors that only the values cause."""
 
-FIND_MOVING_TO: Final = f"SELECT {MOVING_TO}"
+FIND_CLOSED_FOR: Final = f"SELECT {CLOSED_FOR}"
 
 FULL: Final = "The store's disk is full, so nothing was done; try again when there is room"
 READ_ONLY: Final = (
@@ -292,8 +292,8 @@ class SqliteWriter(WriteQueue):
         """
         transaction = self._begin(timeout_s)
         try:
-            (moving_to,) = driver(self._connection).execute(FIND_MOVING_TO).fetchone()
-            refuse_if_closed(moving_to, batch)
+            (closed_for,) = driver(self._connection).execute(FIND_CLOSED_FOR).fetchone()
+            refuse_if_closed(closed_for, batch)
             return _Applied(transaction, apply_all(self._connection, batch))
         except BaseException:
             self._roll_back(transaction)

@@ -232,7 +232,7 @@ def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
     with transaction_in(copy) as connection:
         # The backup's store may be in use elsewhere: its move, its importers, and the requests to them
         # do not concern the new store.
-        set_facts(session_on(connection), moving_to="", copy_id="")
+        set_facts(session_on(connection), closed_for="", copy_id="")
         for table in (importers, import_requests):
             connection.execute(delete(table))
         yield connection

@@ -349,11 +349,11 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
 
 def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest] | None:
     with source.read() as connection:
-        if read_fact(session_on(connection), "moving_to") != label:
+        if read_fact(session_on(connection), "closed_for") != label:
             return None
         ours = digest_tables(connection)
     with open_store(url) as target, target.read() as connection:
-        if read_fact(session_on(connection), "moving_to"):
+        if read_fact(session_on(connection), "closed_for"):
             return None  # the target was copied elsewhere, and refuses writes
         theirs = digest_tables(connection)
     return theirs if ours == theirs else None
