@@ -65,6 +65,19 @@ def account_option(
     return click.option("--account", metavar="NAME", help=sentence)
 
 
+def label_option(sentence: str) -> Callable[[FC], FC]:
+    """Return the option `--label NAME` with this help text."""
+    return click.option("--label", metavar="NAME", help=sentence, callback=_checked_label)
+
+
+def _checked_label(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
+    from resumes.store.labels import check_label
+
+    return None if value is None else check_label(value)
+
+
 def confirm(question: str) -> None:
     """Return if the user confirms; otherwise say that nothing was done and end the command.
 

@@ -319,14 +319,18 @@ def find_tags(headers: Headers, name: bytes, *, with_weak: bool) -> set[bytes] |
     return tags | ({b"*"} if b"*" in values else set())
 
 
-def parse_fields(query: bytes, known: Sequence[str]) -> dict[str, str]:
+def parse_fields(
+    query: bytes, known: Sequence[str], *, ignores_others: bool = False
+) -> dict[str, str]:
     """Return the parameters of a query string by name.
 
-    Raises InvalidArgument for an unknown or repeated parameter.
+    Raises InvalidArgument for a repeated parameter and, unless it `ignores_others`, an unknown one.
     """
     fields = dict[str, str]()
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name not in known:
+            if ignores_others:
+                continue
             *others, last = known
             raise InvalidArgument(f"Unknown parameter: {name}. Use {', '.join(others)} or {last}")
         if name in fields:

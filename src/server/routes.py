@@ -8,7 +8,7 @@ import logging
 import re
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -32,6 +32,7 @@ from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, IdempotencyKey, NewResume
 from resumes.store.idempotency import prune_async
+from resumes.store.labels import check_label
 from resumes.store.search import SearchResult, find_page
 from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT, Sort, StoredResume
@@ -120,6 +121,7 @@ class Routes:
             cursor=query.cursor,
             limit=query.limit,
             is_newest_first=query.is_newest_first,
+            label=query.label,
         )
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
         return None
@@ -136,6 +138,7 @@ class Routes:
             cursor=query.cursor,
             limit=query.limit,
             is_newest_first=query.is_newest_first,
+            label=query.label,
         )
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
 
@@ -155,6 +158,7 @@ class Routes:
                 cursor=query.cursor,
                 limit=query.limit,
                 is_newest_first=query.is_newest_first,
+                label=query.label,
             )
 
         unavailable: StoreUnavailable | None = None
@@ -211,7 +215,9 @@ class Routes:
         Raises errors about the request's head immediately, others from the coroutine.
         """
         self._check_head(request)
-        return self._create(request, holder)
+        # As in 1.0, which knew none, other parameters have no effect.
+        label = _label(parse_fields(request.query, ("label",), ignores_others=True))
+        return self._create(request, holder, label)
 
     def update(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
         """Return a coroutine that stores the resume's new content. Allowed on any plan.
@@ -227,15 +233,17 @@ class Routes:
             raise HttpError(503, LOW_DISK, [(b"retry-after", b"10")])
         check_body_headers(request.headers, max_bytes=self._format.max_bytes)
 
-    async def _create(self, request: Request, holder: KeyHolder) -> None:
+    async def _create(self, request: Request, holder: KeyHolder, label: str | None) -> None:
         body = await request.read_body(self._format.max_bytes)
         key = find_key(request.headers)
         parsed = await _work_on(body, self._parse)
+        new = NewResume(parsed, label=label)
         if key is None:
-            created = await self._store_new(holder, NewResume(parsed), WRITE_DEADLINE_S)
+            created = await self._store_new(holder, new, WRITE_DEADLINE_S)
         else:
             digest = await _work_on(body, lambda body: hashlib.sha256(body).digest())
-            created = await self._store_once(holder, parsed, IdempotencyKey(key, digest))
+            new = new._replace(idempotency=IdempotencyKey(key, digest))
+            created = await self._store_once(holder, new, key)
         answer = _stored_answer(created.id, parsed)
         request.respond(201, answer, REPLAYED if created.replayed else ())
 
@@ -270,15 +278,13 @@ class Routes:
         assert isinstance(outcome, Created)  # without a digest there are no duplicates
         return outcome
 
-    async def _store_once(
-        self, holder: KeyHolder, parsed: analyzer.Resume, used: IdempotencyKey
-    ) -> Created:
+    async def _store_once(self, holder: KeyHolder, new: NewResume, key: str) -> Created:
         """Store the resume once no other create request with its Idempotency-Key is running here.
 
         Across processes, the store's transaction limits a key to one resume; but a repeat would get a
         503 from it while the first request is still being committed.
         """
-        lock = self._locks.setdefault((holder.account_id, used.key), asyncio.Lock())
+        lock = self._locks.setdefault((holder.account_id, key), asyncio.Lock())
         ends_at = time.monotonic() + KEY_DEADLINE_S
         try:
             async with asyncio.timeout(KEY_DEADLINE_S):
@@ -287,7 +293,7 @@ class Routes:
             raise HttpError(409, IN_FLIGHT, [RETRY_AFTER]) from None
         try:
             left_s = ends_at - time.monotonic()
-            return await self._store_new(holder, NewResume(parsed, idempotency=used), left_s)
+            return await self._store_new(holder, new, left_s)
         except OutcomeUnknown:
             raise OutcomeUnknown(KEYED_OUTCOME_UNKNOWN) from None
         finally:
@@ -391,6 +397,9 @@ class ListQuery(NamedTuple):
     sort: Sort = Sort.OLDEST
     """The order: OLDEST or NEWEST."""
 
+    label: str | None = None
+    """The label that the resumes have; None for all resumes."""
+
     @property
     def is_newest_first(self) -> bool:
         """Whether the newest resumes come first."""
@@ -401,7 +410,7 @@ def parse_query(query: bytes) -> ListQuery:
     """Parse the query string of a list request.
 
     Raises InvalidArgument for a limit that is not an integer, an unknown order, a blank or too long
-    search, and for a repeated or unknown parameter. The store checks the cursor's form.
+    search, an invalid label, and for a repeated or unknown parameter. The store checks the cursor's form.
     """
     if not query:
         return ListQuery()
@@ -420,4 +429,8 @@ def parse_query(query: bytes) -> ListQuery:
         )
     # `int` refuses thousands of digits.
     pages = int(max(1, min(float(limit), MAX_LIMIT)))
-    return ListQuery(fields.get("cursor", ""), pages, q, Sort(sort))
+    return ListQuery(fields.get("cursor", ""), pages, q, Sort(sort), _label(fields))
+
+
+def _label(fields: Mapping[str, str]) -> str | None:
+    return check_label(fields["label"]) if "label" in fields else None

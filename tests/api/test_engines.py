@@ -68,6 +68,26 @@ def test_a_search_and_a_list_that_begins_with_the_newest(client: Client) -> None
     assert client.page("q=name:ada&cursor=x").status_code == client.page("q=%21").status_code == 400
 
 
+def test_resumes_by_label(client: Client) -> None:
+    def post(query: str) -> str:
+        answer = client.request("POST", f"{RESUMES}?{query}", content=a_body(), headers=headers)
+        assert answer.status_code == 201
+        resume_id: str = answer.json()["id"]
+        return resume_id
+
+    headers = {"Authorization": f"Bearer {client.key}", "Content-Type": "application/json"}
+    first, plain, second = post("label=class%202026"), post("api_key=x"), post("label=+class+2026")
+    entries = client.page().json()["resumes"]
+    assert [one.get("label") for one in entries] == ["class 2026", None, "class 2026"]
+    assert "label" not in entries[1]
+    assert client.ids("label=class%202026") == [first, second]
+    assert client.ids(f"label=class%202026&sort=newest&cursor={second}") == [first]
+    assert client.ids("label=class") == []
+    wait_until(lambda: client.ids("q=ada&label=class%202026") == [first, second])
+    assert client.ids("q=label:2026+ada&limit=1") == [first]
+    assert client.ids("q=-label:2026") == [plain]
+
+
 def test_what_the_database_refuses_is_not_to_be_sent_again_and_is_logged_without_its_values(
     client: Client, place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:

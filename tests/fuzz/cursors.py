@@ -14,6 +14,7 @@ from resumes.errors import InvalidArgument
 from resumes.search.query import parse_query as parse_search
 from resumes.store import Store, accounts, creation, open_store, search, stored_resumes
 from resumes.store.creation import Created, NewResume
+from resumes.store.labels import check_label
 from resumes.store.search_index import Indexer, list_behind
 from resumes.store.stored_resumes import Page
 from server.routes import parse_query
@@ -21,6 +22,9 @@ from tests.fuzz.declared import bounded
 
 COUNT: Final = 7
 """Resumes in each of the two accounts."""
+
+LABELS: Final = (None, "a", "ab")
+"""The labels that they have in turn."""
 
 _ID: Final = re.compile("(?:[0-9a-f]{24})?")
 _INTEGER: Final = re.compile("-?[0-9]+")
@@ -44,11 +48,12 @@ def check_cursors(query: bytes) -> None:
     assert (page is None) == (expected is None)
     if page is None or expected is None:
         return
-    cursor, limit, is_newest_first = expected
+    cursor, limit, is_newest_first, label = expected
+    ids = [one for at, one in enumerate(listed.ids) if label in (None, LABELS[at % len(LABELS)])]
     if is_newest_first:
-        after = [one for one in reversed(listed.ids) if one < (cursor or "~")]
+        after = [one for one in reversed(ids) if one < (cursor or "~")]
     else:
-        after = [one for one in listed.ids if one > cursor]
+        after = [one for one in ids if one > cursor]
     assert [entry.id for entry in page.entries] == after[:limit]
     assert page.cursor == (after[limit - 1] if len(after) > limit else None)
     found = search.find_page(
@@ -58,6 +63,7 @@ def check_cursors(query: bytes) -> None:
         cursor=cursor,
         limit=limit,
         is_newest_first=is_newest_first,
+        label=label,
         timeout_s=60,
     )
     assert (found.page.entries, found.page.cursor) == (page.entries, page.cursor)
@@ -73,21 +79,27 @@ def _find_page(listed: Listed, query: bytes) -> Page | None:
             cursor=asked.cursor,
             limit=asked.limit,
             is_newest_first=asked.is_newest_first,
+            label=asked.label,
         )
     except InvalidArgument:
         return None
 
 
-def _expected(query: bytes) -> tuple[str, int, bool] | None:
-    """The cursor, the limit and the order that the query says; None for one that is to be refused."""
+def _expected(query: bytes) -> tuple[str, int, bool, str | None] | None:
+    """The cursor, the limit, the order and the label that the query says; None for one that is to be
+    refused."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    if {name for name, _ in pairs} - {"limit", "cursor", "q", "sort"}:
+    if {name for name, _ in pairs} - {"limit", "cursor", "q", "sort", "label"}:
         return None
-    limits, cursors, words, sorts = (
+    limits, cursors, words, sorts, labels = (
         [value for name, value in pairs if name == wanted]
-        for wanted in ("limit", "cursor", "q", "sort")
+        for wanted in ("limit", "cursor", "q", "sort", "label")
     )
-    if max(len(limits), len(cursors), len(words), len(sorts)) > 1:
+    if max(map(len, (limits, cursors, words, sorts, labels))) > 1:
+        return None
+    try:
+        label = check_label(labels[0]) if labels else None
+    except InvalidArgument:
         return None
     if (limits and not _INTEGER.fullmatch(limits[0])) or (
         cursors and not _ID.fullmatch(cursors[0])
@@ -101,7 +113,7 @@ def _expected(query: bytes) -> tuple[str, int, bool] | None:
     ):
         return None
     limit = min(100, max(1, int([*limits, "20"][0][:4_000])))
-    return [*cursors, ""][0], limit, sorts == ["newest"]
+    return [*cursors, ""][0], limit, sorts == ["newest"], label
 
 
 @cache
@@ -116,9 +128,10 @@ def _listed() -> Listed:
         accounts.create_account(store, name, plan="business").id: [] for name in ("ana", "bo")
     }
     new = NewResume(parse(b'{"header":{"name":"Ada Lovelace"},"sections":{}}'))
-    for _ in range(COUNT):
+    for number in range(COUNT):
         for account_id, made in ids.items():
-            (outcome,) = creation.create(store, account_id, [new])
+            labelled = new._replace(label=LABELS[number % len(LABELS)])
+            (outcome,) = creation.create(store, account_id, [labelled])
             assert isinstance(outcome, Created)
             made.append(outcome.id)
     while list_behind(store):

@@ -253,6 +253,16 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
         ),
         "resumes USING PRIMARY KEY (account_id=? AND id<?)",
     ),
+    "a page of a label": (
+        lambda store, ana, _: stored_resumes.list_page(store, ana, cursor="0" * 24, label="a"),
+        "resumes USING INDEX ix_resumes_label (account_id=? AND label=? AND id>?)",
+    ),
+    "the newest resumes of a label": (
+        lambda store, ana, _: stored_resumes.list_page(
+            store, ana, cursor="f" * 24, label="a", is_newest_first=True
+        ),
+        "resumes USING INDEX ix_resumes_label (account_id=? AND label=? AND id<?)",
+    ),
     "the newest files": (
         lambda store, ana, _: import_history.list_files(store, account_id=ana),
         "PRIMARY KEY (account_id=? AND claim_id>? AND claim_id<?)",

@@ -12,7 +12,7 @@ import click
 import msgspec.json
 
 from cli.errors import ExitCode
-from cli.groups import YES, Folder, account_option, command, confirm
+from cli.groups import YES, Folder, account_option, command, confirm, label_option
 from cli.output import (
     Column,
     instant,
@@ -85,7 +85,7 @@ EXPORT_CATCH_UP_TIMEOUT_S = 30.0
 FILTER_HELP = (
     "All words must occur in the resume. "
     'Also: "a phrase", -word, word* (at least 4 letters), and name:, title:, email:, place:, skill:, '
-    "work: or school: before a word or phrase. Case and accents do not matter."
+    "work:, school: or label: before a word or phrase. Case and accents do not matter."
 )
 
 COLUMNS = (
@@ -94,6 +94,8 @@ COLUMNS = (
     Column("title", lambda entry: entry.shown_title, is_flexible=True),
     Column("created (UTC)", lambda entry: instant(entry.created_at)),
 )
+LABEL = Column("label", lambda entry: entry.label or "-", is_flexible=True)
+"""Shown if a listed resume has one."""
 
 
 @command("list")
@@ -115,6 +117,7 @@ COLUMNS = (
     metavar="TEXT",
     help=f"List only resumes that match TEXT. {FILTER_HELP}",
 )
+@label_option("List only resumes with this label.")
 @click.option(
     "--sort",
     type=click.Choice([sort.value for sort in Sort]),
@@ -126,7 +129,13 @@ COLUMNS = (
 )
 @pass_session
 def list_(
-    session: Session, account: str | None, limit: int, cursor: str, words: str | None, sort: str
+    session: Session,
+    account: str | None,
+    limit: int,
+    cursor: str,
+    words: str | None,
+    label: str | None,
+    sort: str,
 ) -> None:
     """List an account's resumes one page at a time."""
     if words is not None and sort not in (Sort.OLDEST, Sort.NEWEST):
@@ -142,7 +151,9 @@ def list_(
                 f'Invalid cursor "{cursor}": use the ID of a resume, 24 hexadecimal digits'
             ) from None
         if words is None:
-            page = list_sorted(store, chosen.id, Sort(sort), cursor=cursor, limit=limit)
+            page = list_sorted(
+                store, chosen.id, Sort(sort), cursor=cursor, limit=limit, label=label
+            )
             unsearched = 0
         else:
             _index_all(store, chosen.id, timeout_s=CATCH_UP_TIMEOUT_S)
@@ -153,6 +164,7 @@ def list_(
                 cursor=cursor,
                 limit=limit,
                 is_newest_first=sort == Sort.NEWEST,
+                label=label,
                 timeout_s=SEARCH_TIMEOUT_S,
             )
     if session.as_json:
@@ -162,10 +174,13 @@ def list_(
         put_json(page.as_json(limit=limit) | more)
         return
     if page.entries:
-        put_table(COLUMNS, page.entries)
+        has_labels = any(entry.label for entry in page.entries)
+        put_table((*COLUMNS, LABEL) if has_labels else COLUMNS, page.entries)
     else:
-        what = "No more resumes" if cursor else "No resumes yet" if words is None else "No resumes"
+        is_all = words is None and label is None
+        what = "No more resumes" if cursor else "No resumes yet" if is_all else "No resumes"
         match = "" if words is None else f' match "{safe_text(words)}"'
+        match += "" if label is None else f' with the label "{safe_text(label)}"'
         so_far = "" if page.cursor is None else " so far"
         say(f'{what} in account "{safe_text(chosen.name)}"{match}{so_far}.')
     if page.cursor is not None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from resumes.search.texts import GROUPS, PREFIXES, group_texts
+from resumes.search.texts import GROUPS, LABEL, PREFIXES, group_texts
 from resumes.search.words import (
     BY_BEGINNINGS,
     CHUNK,
@@ -237,6 +237,11 @@ def _phrase(text: str, groups: str, is_negative: bool) -> Iterator[Term]:
     chunks = list(CHUNK.finditer(fold(text)))
     if chunks:
         yield Term(groups, _readings(chunks), Kind.PHRASE, is_negative)
+
+
+def label_terms(label: str) -> tuple[Term, ...]:
+    """Return the term that all resumes with this label have; none if it has no words."""
+    return tuple(_phrase(label, LABEL, is_negative=False))
 
 
 def _words(text: str, groups: str, is_negative: bool, is_last: bool) -> Iterator[Term]:

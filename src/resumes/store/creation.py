@@ -63,13 +63,14 @@ class NewResume(NamedTuple):
     """A parsed resume to store.
 
     `digest` is the SHA-256 of its JSON value's bytes: if it is given, content that is stored already
-    is a duplicate. `item` is its number in the bundle, 0 in a file of one resume.
+    is a duplicate, and keeps its label. `item` is its number in the bundle, 0 in a file of one resume.
     """
 
     resume: ParsedResume
     digest: bytes | None = None
     item: int = 0
     idempotency: IdempotencyKey | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,10 +406,10 @@ class _PriorOutcomes:
 
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
     parsed = new.resume
-    label = claim_id = first_month = None
+    claim_id = first_month = None
     rows.resumes.append(
         (
-            account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, label,
+            account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, new.label,
             parsed.person and blob(parsed.person), claim_id, first_month,
         )
     )  # fmt: skip

@@ -6,7 +6,7 @@ from resumes.analyzer import list_title
 
 
 class Entry(NamedTuple):
-    """A resume in a list. `title` and `name` are None where the resume has none."""
+    """A resume in a list. `title`, `name` and `label` are None where the resume has none."""
 
     id: str
     title: str | None
@@ -14,6 +14,7 @@ class Entry(NamedTuple):
     filename: str
     created_at: str
     updated_at: str
+    label: str | None = None
 
     @property
     def shown_title(self) -> str:

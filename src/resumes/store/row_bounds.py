@@ -26,6 +26,7 @@ from resumes.store.import_ledger import (
     FileOutcome,
     parse_items,
 )
+from resumes.store.labels import MAX_LABEL_CHARS
 from resumes.text import escaped
 
 Check = Callable[[Any], str | None]
@@ -128,7 +129,7 @@ CHECKS: Final[dict[str, Check]] = {
     "resumes.id": _ID,
     "resumes.title": _text(MAX_TEXT_CHARS),
     "resumes.name": _text(MAX_TEXT_CHARS),
-    "resumes.label": _text(100),
+    "resumes.label": _text(MAX_LABEL_CHARS),
     "resumes.person": _bytes(16, 16),
     "resumes.first_month": _number(1),
     "resumes.filename": _is("a safe file name such as AdaResume.pdf", is_filename),

@@ -58,13 +58,14 @@ def find_page(
     cursor: str = "",
     limit: int = MAX_LIMIT,
     is_newest_first: bool = False,
+    label: str | None = None,
     is_typing: bool = False,
     timeout_s: float = TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
     """Return the resumes after the cursor that match the query, oldest first, at most `limit`.
 
-    The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest first, return
+    With a label, return only those that have it. The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest first, return
     the resumes before the cursor, in reverse order. With `is_typing`, more may follow the last word.
     After `timeout_s` a page ends early; its cursor is None only if nothing follows.
 
@@ -87,7 +88,13 @@ def find_page(
         if account is None:
             return SearchResult(Page([], None), 0)
         search = _Search(
-            connection, account_id, query, limit, is_newest_first, lambda: monotonic() >= ends_at
+            connection,
+            account_id,
+            query,
+            label,
+            limit,
+            is_newest_first,
+            lambda: monotonic() >= ends_at,
         )
         entries, stopped_at = search.run(account.number, cursor, account.last_seq)
     unindexed = max(0, account.resume_count - account.entries)
@@ -110,6 +117,7 @@ class _Search:
     connection: Connection
     account_id: str
     query: Query
+    label: str | None
     limit: int
     is_newest_first: bool
     is_late: Callable[[], bool]
@@ -122,7 +130,7 @@ class _Search:
         if number is None or first > last:
             return found, None
         engine = engine_on(self.connection, self.account_id, number)
-        lookup = engine.look_up(self.query)
+        lookup = engine.look_up(self.query, self.label)
         tokens = len(lookup.none) + sum(map(len, lookup.some))
         for window in _iter_windows(first, last, tokens, self.is_newest_first):
             for candidate in self._iter_candidates(engine, lookup, window, found):
@@ -186,7 +194,9 @@ class _Search:
             return False
         entry = candidate.entry
         with contextlib.suppress(StoreIncompatible):  # a damaged resume matches nothing
-            return self.query.matches(candidate.document, title=entry.title, name=entry.name)
+            return self.query.matches(
+                candidate.document, title=entry.title, name=entry.name, label=entry.label
+            )
         return False
 
 

@@ -17,7 +17,7 @@ import orjson
 from sqlalchemy import Connection
 from sqlmodel import Session
 
-from resumes.search.query import Query
+from resumes.search.query import Query, label_terms
 from resumes.search.words import BY_BEGINNINGS, EVERY_RESUME
 from resumes.store.entry import Entry
 from resumes.store.statements import driver, run_many
@@ -38,12 +38,14 @@ LAST_CHAR: Final = "\U0010ffff"
 class Lookup(NamedTuple):
     """The tokens that an entry has: at least one of each of `some`, and none of `none`.
 
-    Unless `is_exact`, an entry that has them may still not match the query.
+    Its resume has the `label`, unless that is None. Unless `is_exact`, one that has all of this may still
+    not match the query.
     """
 
     some: Sequence[Sequence[str]]
     none: Sequence[str]
     is_exact: bool
+    label: str | None = None
 
 
 class Window(NamedTuple):
@@ -89,8 +91,8 @@ class SearchEngine(ABC):
 
     # Finding
 
-    def look_up(self, query: Query) -> Lookup:
-        """Return the tokens that an entry has if its resume matches the query."""
+    def look_up(self, query: Query, label: str | None = None) -> Lookup:
+        """Return the tokens that an entry has if its resume matches the query, and has the label."""
         some: list[Sequence[str]] = []
         none: set[str] = set()
         is_exact, room = query.is_exact, MAX_BEGINNINGS
@@ -103,7 +105,10 @@ class SearchEngine(ABC):
                 none.update(words, *rows)
             else:
                 some += _clauses(rows, words)
-        return Lookup(some, sorted(none), is_exact)
+        # The words of the label keep the index from giving what has another one.
+        for term in () if label is None else label_terms(label):
+            some += _clauses(term.rows, ())
+        return Lookup(some, sorted(none), is_exact, label)
 
     def _list_words(self, beginnings: Iterable[str], limit: int) -> list[str]:
         """Return tokens that begin with these and the beginnings themselves, `limit` or more if cut off."""
@@ -182,7 +187,7 @@ class _Sqlite(SearchEngine):
         " CROSS JOIN search_entries AS e"
         " ON e.account_id = ? AND e.seq = search_tokens.rowid - ?"
         " CROSS JOIN resumes AS r ON r.account_id = e.account_id AND r.id = e.id"
-        " WHERE search_tokens MATCH ? AND search_tokens.rowid BETWEEN ? AND ?"
+        " WHERE search_tokens MATCH ? AND search_tokens.rowid BETWEEN ? AND ?{}"
         " ORDER BY search_tokens.rowid {} LIMIT ? + 0"
     )
     DOCUMENT = (
@@ -227,10 +232,14 @@ class _Sqlite(SearchEngine):
         if lookup.none:
             query = f"({query}) NOT ({_any(lookup.none)})"
         first, last = self._base + window.first, self._base + window.last
+        has_label = "" if lookup.label is None else " AND r.label = ?"
         statement = self.FIND.format(
-            self.DOCUMENT if with_documents else "NULL", "DESC" if is_newest_first else "ASC"
+            self.DOCUMENT if with_documents else "NULL",
+            has_label,
+            "DESC" if is_newest_first else "ASC",
         )
-        values = (self._account_id, self._base, query, first, last, limit)
+        labels = [] if lookup.label is None else [lookup.label]
+        values = (self._account_id, self._base, query, first, last, *labels, limit)
         rows = driver(self._connection).execute(statement, values).fetchall()
         return [Found(seq, Entry._make(columns), document) for seq, document, *columns in rows]
 
@@ -273,7 +282,7 @@ class _Postgres(SearchEngine):
         f"SELECT e.seq, {{}}, {_COLUMNS} FROM"
         " (SELECT seq, id FROM search_entries WHERE {} AND seq + 0 BETWEEN %s AND %s ORDER BY seq {}) e"
         " JOIN LATERAL (SELECT o.* FROM resumes o WHERE o.account_id = %s AND o.id = e.id LIMIT 1) r"
-        " ON true ORDER BY e.seq {} LIMIT %s"
+        " ON true WHERE {} ORDER BY e.seq {} LIMIT %s"
     )
     DOCUMENT = (
         "(SELECT d.document FROM documents d WHERE d.account_id = r.account_id AND d.id = r.id)"
@@ -337,8 +346,10 @@ class _Postgres(SearchEngine):
             values += [*in_window, _array(lookup.none)]
         document = self.DOCUMENT if with_documents else "NULL"
         order = "DESC" if is_newest_first else "ASC"
-        statement = self.FIND.format(document, condition, order, order)
-        values += [window.first, window.last, self._account_id, limit]
+        has_label = "true" if lookup.label is None else "r.label = %s"
+        statement = self.FIND.format(document, condition, order, has_label, order)
+        labels = [] if lookup.label is None else [lookup.label]
+        values += [window.first, window.last, self._account_id, *labels, limit]
         rows = driver(self._connection).run(statement, values).rows
         return [Found(seq, Entry._make(columns), document) for seq, document, *columns in rows]
 

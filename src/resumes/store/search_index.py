@@ -58,7 +58,7 @@ def replace(session: Session, account_id: str, resume: ResumeRow, document: str)
     seq = session.exec(_seqs(account_id).where(SearchEntry.id == resume.id)).one_or_none()
     if seq is not None:
         progress = session.get_one(SearchProgress, account_id)
-        tokens = index_tokens(document, title=resume.title, name=resume.name)
+        tokens = index_tokens(document, title=resume.title, name=resume.name, label=resume.label)
         _engine(session, progress).replace(seq, tokens)
 
 
@@ -134,7 +134,8 @@ class _Read(NamedTuple):
     """
 
     id: str
-    updated_at: str
+    version: tuple[str, str | None]
+    """What changes with the resume: `updated_at`, and the label."""
     tokens: set[str] | None
     person: bytes | None = None
 
@@ -175,7 +176,7 @@ _SIZES: Final = sqlalchemy.select(
     resumes.c.id, _document(func.octet_length(documents.c.document)).label("size_bytes")
 )
 _READ: Final = sqlalchemy.select(
-    *resumes.c["id", "updated_at", "title", "name"],
+    *resumes.c["id", "updated_at", "title", "name", "label"],
     _document(documents.c.document).label("document"),
     resumes.c.person.is_(None).label("lacks_person"),
 )
@@ -228,18 +229,17 @@ def _read_resumes(store: Store, account_id: str, ids: Sequence[str]) -> list[_Re
     except (ResumesError, TypeError):  # perhaps because of one damaged resume
         if len(ids) > 1:
             return list(chain.from_iterable(_read_resumes(store, account_id, [one]) for one in ids))
-        updated_at = resumes.c.updated_at
-        rows = store.fetch(these.with_only_columns(resumes.c.id, updated_at))
-        return [_Read(row.id, row.updated_at, None) for row in rows]
+        rows = store.fetch(these.with_only_columns(*resumes.c["id", "updated_at", "label"]))
+        return [_Read(row.id, (row.updated_at, row.label), None) for row in rows]
 
 
 def _tokenized(row: Any) -> _Read:
     *texts, lacks_person = row
     if not all(isinstance(value, str | None) for value in texts):
         raise TypeError
-    tokens = index_tokens(row.document, title=row.title, name=row.name)
+    tokens = index_tokens(row.document, title=row.title, name=row.name, label=row.label)
     person = find_person(row.document, row.name) if lacks_person else None
-    return _Read(row.id, row.updated_at, tokens, person)
+    return _Read(row.id, (row.updated_at, row.label), tokens, person)
 
 
 def _add_slice(some: _Slice, session: Session) -> bool:
@@ -259,11 +259,10 @@ def _add_slice(some: _Slice, session: Session) -> bool:
     progress = progress or _begin_progress(session, account_id)
     these = col(ResumeRow.id).in_([read.id for read in some.resumes])
     of_account = ResumeRow.account_id == account_id
-    stored = dict(
-        session.exec(select(ResumeRow.id, ResumeRow.updated_at).where(of_account, these)).all()
-    )
+    versions = select(ResumeRow.id, ResumeRow.updated_at, ResumeRow.label).where(of_account, these)
+    stored = {id_: tuple(version) for id_, *version in session.exec(versions)}
     kept = [read for read in some.resumes if read.id in stored]
-    if any(stored[read.id] != read.updated_at for read in kept):
+    if any(stored[read.id] != read.version for read in kept):
         return False
     entries = [
         (seq, read.id, read.tokens or ()) for seq, read in enumerate(kept, progress.last_seq + 1)

@@ -210,6 +210,10 @@ document_email = by_engine(
 """The email address of a document; NULL if it has none."""
 
 
+rare = by_engine(sqlite="unlikely({})", postgresql="({})")
+"""A condition that few rows meet, so that SQLite prefers an index that begins with it to the key."""
+
+
 def driver(connection: Connection) -> Any:
     """Return the driver's own connection below SQLAlchemy's."""
     return connection.connection.driver_connection

@@ -9,12 +9,12 @@ it saw misses no resume and sees none twice.
 import heapq
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, select
 from sqlmodel import Session
 
 from resumes.analyzer import Resume, list_title
@@ -31,6 +31,7 @@ from resumes.store.statements import (
     limit_param,
     params_equal,
     pk_equals,
+    rare,
     replace_on_conflict,
     rows_as_json,
     upsert,
@@ -80,7 +81,8 @@ class Page(NamedTuple):
                     "createdAt": created_at,
                     "updatedAt": updated_at,
                 }
-                for resume_id, title, name, filename, created_at, updated_at in self.rows
+                | ({} if label is None else {"label": label})
+                for resume_id, title, name, filename, created_at, updated_at, label in self.rows
             ],
             "pagination": {"cursor": self.cursor, "limit": limit},
         }
@@ -96,15 +98,17 @@ class StoredResume(NamedTuple):
 COLUMNS = tuple(resumes.c[name] for name in Entry._fields)
 
 
-def _page_of(*, is_newest_first: bool) -> Prepared:
+@cache
+def page_of(*, is_newest_first: bool, is_labelled: bool) -> Prepared:
+    """Return the statement of a page; `is_labelled` if it has only resumes with a label."""
     rows = select(*COLUMNS).where(params_equal(resumes.c.account_id)).limit(limit_param("rows"))
     rows = in_order(rows, resumes.c.id, bindparam("after"), is_newest_first=is_newest_first)
+    if is_labelled:
+        rows = rows.where(rare(params_equal(resumes.c.label)))
     return Prepared(select(rows_as_json(*rows.subquery().c)))
 
 
-# Prepared, since most requests of the API run one of these, on SQLite in the event loop.
-PAGE = _page_of(is_newest_first=False)
-NEWEST_PAGE = _page_of(is_newest_first=True)
+# Prepared, since most requests of the API read a page or one resume, on SQLite in the event loop.
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)
     .join(
@@ -132,17 +136,15 @@ def list_page(
     cursor: str = "",
     limit: int = DEFAULT_LIMIT,
     is_newest_first: bool = False,
+    label: str | None = None,
 ) -> Page:
-    """Return the resumes after the cursor, oldest first, at most `limit`.
+    """Return the resumes after the cursor, or only those with the label, oldest first, at most `limit`.
 
     With the newest first, return the resumes before the cursor, in reverse order. A `limit` outside of
     1 to 100 becomes 1 or 100. Raises InvalidArgument for a malformed cursor.
     """
-    limit = max(1, min(limit, MAX_LIMIT))
-    after = bound_of(check_cursor(cursor), is_newest_first=is_newest_first)
-    statement = NEWEST_PAGE if is_newest_first else PAGE
-    found = store.fetch(statement, account_id=account_id, after=after, rows=limit + 1)
-    return _page(found, limit)
+    statement, values = _asked(account_id, cursor, limit, is_newest_first, label)
+    return _page(store.fetch(statement, **values), values["rows"] - 1)
 
 
 async def list_page_async(
@@ -152,13 +154,21 @@ async def list_page_async(
     cursor: str = "",
     limit: int = DEFAULT_LIMIT,
     is_newest_first: bool = False,
+    label: str | None = None,
 ) -> Page:
     """Do what `list_page` does without blocking the event loop."""
-    limit = max(1, min(limit, MAX_LIMIT))
+    statement, values = _asked(account_id, cursor, limit, is_newest_first, label)
+    return _page(await store.fetch_async(statement, **values), values["rows"] - 1)
+
+
+def _asked(
+    account_id: str, cursor: str, limit: int, is_newest_first: bool, label: str | None
+) -> tuple[Prepared, dict[str, Any]]:
+    """Return the statement of a page and its parameters, with one row more than the page has."""
+    statement = page_of(is_newest_first=is_newest_first, is_labelled=label is not None)
     after = bound_of(check_cursor(cursor), is_newest_first=is_newest_first)
-    statement = NEWEST_PAGE if is_newest_first else PAGE
-    found = await store.fetch_async(statement, account_id=account_id, after=after, rows=limit + 1)
-    return _page(found, limit)
+    rows = max(1, min(limit, MAX_LIMIT)) + 1
+    return statement, {"account_id": account_id, "after": after, "rows": rows, "label": label}
 
 
 def _page(found: Sequence[Row], limit: int) -> Page:
@@ -167,9 +177,15 @@ def _page(found: Sequence[Row], limit: int) -> Page:
 
 
 def list_sorted(
-    store: Store, account_id: str, sort: Sort, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+    store: Store,
+    account_id: str,
+    sort: Sort,
+    *,
+    cursor: str = "",
+    limit: int = DEFAULT_LIMIT,
+    label: str | None = None,
 ) -> Page:
-    """Return the resumes after that of the cursor, in this order, at most `limit`.
+    """Return the resumes after that of the cursor, or those with the label, in this order, at most `limit`.
 
     By name, resumes without a name come first, and case and accents do not matter; this reads all of
     the account's names. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor
@@ -178,28 +194,40 @@ def list_sorted(
     if sort in (Sort.OLDEST, Sort.NEWEST):
         is_newest_first = sort is Sort.NEWEST
         return list_page(
-            store, account_id, cursor=cursor, limit=limit, is_newest_first=is_newest_first
+            store,
+            account_id,
+            cursor=cursor,
+            limit=limit,
+            is_newest_first=is_newest_first,
+            label=label,
         )
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
-    page = select(*COLUMNS).where(resumes.c.account_id == account_id)
+    listed = [resumes.c.account_id == account_id]
+    listed += [] if label is None else [resumes.c.label == label]
     with store.read() as connection:
-        ids = _ids_by_name(connection, account_id, sort, after=after, limit=limit + 1)
-        found = {row.id: row for row in connection.execute(page.where(resumes.c.id.in_(ids)))}
+        ids = _ids_by_name(connection, listed, sort, after=after, limit=limit + 1)
+        page = select(*COLUMNS).where(*listed, resumes.c.id.in_(ids))
+        found = {row.id: row for row in connection.execute(page)}
     # A resume may have been deleted since.
     rows = [found[resume_id] for resume_id in ids[:limit] if resume_id in found]
     return Page(rows, ids[limit - 1] if len(ids) > limit else None)
 
 
 def _ids_by_name(
-    connection: Connection, account_id: str, sort: Sort, *, after: str, limit: int
+    connection: Connection,
+    listed: Sequence[ColumnElement[bool]],
+    sort: Sort,
+    *,
+    after: str,
+    limit: int,
 ) -> list[str]:
-    """Return the IDs of the resumes by name, after that with the ID `after`, at most `limit`.
+    """Return the IDs of the listed resumes by name, after that with the ID `after`, at most `limit`.
 
     They are sorted here, since the engines have no common collation that ignores accents.
     """
     order_of: Callable[[str], Any] = family_name_order if sort is Sort.FAMILY_NAME else name_order
-    names = select(resumes.c.id, resumes.c.name).where(resumes.c.account_id == account_id)
+    names = select(resumes.c.id, resumes.c.name).where(*listed)
     keys = [(order_of(row.name or ""), row.id) for row in connection.execute(names)]
     if after:
         start = next((key for key in keys if key[1] == after), None)

@@ -14,8 +14,7 @@ from resumes.store import Store, accounts, creation, integrity, open_store, sear
 from resumes.store.accounts import AccountInfo
 from resumes.store.postgresql.connection import numbered
 from resumes.store.sqlite.store import sqlite_engine
-from resumes.store.statements import Prepared
-from resumes.store.stored_resumes import NEWEST_PAGE, PAGE
+from resumes.store.stored_resumes import page_of
 from tests.support.postgres import Server
 from tests.support.store.builders import a_person, count_rows, exported, index_all
 from tests.support.waiting import wait_until
@@ -110,16 +109,19 @@ def test_s24_no_row_of_an_account_that_statistics_lack_is_found_by_walking_the_a
 
 
 RESUMES = """
-    INSERT INTO resumes (account_id, id, filename, created_at, updated_at)
-    SELECT 'a', lpad(number::text, 24, '0'), 'f', 'c', 'u' FROM generate_series(1, 5000) AS number
+    INSERT INTO resumes (account_id, id, filename, created_at, updated_at, label)
+    SELECT 'a', lpad(number::text, 24, '0'), 'f', 'c', 'u', nullif(number / 100, 49)
+    FROM generate_series(1, 5000) AS number
 """
 
 
-@pytest.mark.parametrize("page", [PAGE, NEWEST_PAGE], ids=["oldest first", "newest first"])
+@pytest.mark.parametrize("is_labelled", [False, True], ids=["all", "of a label"])
+@pytest.mark.parametrize("is_newest_first", [False, True], ids=["oldest first", "newest first"])
 @pytest.mark.parametrize("is_known", [False, True], ids=["just grown", "known to the statistics"])
-def test_a_page_walks_the_key_also_by_a_plan_that_a_message_uses_again(
-    url: str, is_known: bool, page: Prepared
+def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
+    url: str, is_known: bool, is_newest_first: bool, is_labelled: bool
 ) -> None:
+    page = page_of(is_newest_first=is_newest_first, is_labelled=is_labelled)
     with open_store(url), psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER TABLE resumes SET (autovacuum_enabled = off)")
         connection.execute("INSERT INTO accounts VALUES ('a', 'a', 'free', '2027-01-15', NULL)")
@@ -127,8 +129,9 @@ def test_a_page_walks_the_key_also_by_a_plan_that_a_message_uses_again(
         if is_known:
             connection.execute("ANALYZE resumes")
         dialect = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
-        sql, _ = page.bound(dialect, {"account_id": "", "after": "", "rows": 1})
+        sql, _ = page.bound(dialect, {"account_id": "", "after": "", "rows": 1, "label": ""})
         result = connection.pgconn.exec_(b"EXPLAIN (GENERIC_PLAN) " + numbered(sql))
         plan = b"\n".join(result.get_value(row, 0) or b"" for row in range(result.ntuples))
-    assert re.search(b"Index Scan (Backward )?using resumes_pkey", plan)
+    index = b"ix_resumes_label" if is_labelled else b"resumes_pkey"
+    assert re.search(b"Index Scan (Backward )?using " + index, plan)
     assert b"Sort" not in plan

@@ -155,7 +155,8 @@ def iter_queries() -> Requests:
                   f"cursor={'0' * 24}%0A", "cursor=&cursor=", "cursor=%00", "cursor=%FF",
                   f"cursor={ID}&cursor={ID}", "cursor=null", "page=2", "q=", "q=%20", "q=ada&q=ada",
                   "q=" + "x" * 501, "q=%21%3F", "q=ada&cursor=x", "sort=", "sort=name", "sort=Newest",
-                  "Q=ada", "label=x", "latest=true",
+                  "Q=ada", "label=", "label=%20", "label=" + "x" * 101, "label=%00",
+                  "label=%FF", "label=%E2%80%AE", "label=a&label=a", "latest=true",
                   "Limit=5", "limit=5&page=2", "page", "=5", "&&page=2&page=2", "%6cimit=5&limit=5",
                   "limit%00=5", "limit=x&page=2", "_=1", "limit[]=5", f"cursor=%20{ID}",
                   "cursor=x&limit=x", f"cursor={'x' * 7_900}"):  # fmt: skip
@@ -175,6 +176,13 @@ def iter_read_only() -> Requests:
     yield "read-only: delete", a_request("DELETE", f"{RESUMES}/{ID}", key=RITA)
     yield "read-only: after 405", a_request("PATCH", RESUMES, key=RITA)
     yield "read-only: after 404", a_request("POST", f"{RESUMES}/", key=RITA)
+
+
+def iter_labels() -> Requests:
+    """Creates with what is no label (docs/api.md, Create)."""
+    for label in ("", "+", "x" * 101, "%00", "%FF", "a&label=a"):
+        target = f"{RESUMES}?label={label}"
+        yield f"label: {label[:20]}", a_request("POST", target, JSON, body=a_body())
 
 
 def iter_types() -> Requests:
@@ -325,6 +333,7 @@ def iter_all() -> Requests:
     for name, sent in iter_heads():
         is_in_a_chunk = name.startswith("chunk: ")  # of which a create would be a part
         yield name, sent if is_in_a_chunk else sent + a_create(a_body())
-    for part in (iter_keys, iter_paths, iter_queries, iter_types, iter_idempotency_keys,
+    for part in (iter_keys, iter_paths, iter_queries, iter_labels, iter_types,
+                 iter_idempotency_keys,
                  iter_updates, iter_texts, iter_resumes, iter_read_only):  # fmt: skip
         yield from part()

@@ -1,13 +1,16 @@
 """What schemathesis is told of the service that its OpenAPI document cannot say."""
 
 import itertools
+from contextlib import suppress
 from typing import Any
 
 import schemathesis
 from schemathesis import Case, HookContext
 
 from resumes.analyzer.strict_json import is_faithful
+from resumes.errors import InvalidArgument
 from resumes.search.query import parse_query
+from resumes.store.labels import check_label
 
 KEY = "Idempotency-Key"
 NUMBERS = itertools.count()
@@ -22,12 +25,15 @@ def filter_body(context: HookContext, body: Any) -> bool:
 
 @schemathesis.hook
 def filter_query(context: HookContext, query: Any) -> bool:
-    """Only searches for words, of which a schema knows nothing (docs/finding.md)."""
-    text = query.get("q") if isinstance(query, dict) else None
-    if not isinstance(text, str):
-        return True
-    search = parse_query(text)
-    return bool(search.terms) and not search.is_cut
+    """Only searches for words, and labels of characters that can be printed, of which a schema knows
+    nothing (docs/finding.md)."""
+    text, label = map(query.get, ("q", "label")) if isinstance(query, dict) else (None, None)
+    with suppress(InvalidArgument):
+        if isinstance(label, str):
+            check_label(label)
+        search = parse_query(text) if isinstance(text, str) else None
+        return search is None or (bool(search.terms) and not search.is_cut)
+    return False
 
 
 @schemathesis.hook
