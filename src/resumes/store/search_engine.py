@@ -200,13 +200,13 @@ class _Sqlite(SearchEngine):
         return self._number << self.NUMBER_SHIFT
 
     def add(self, entries: Sequence[tuple[int, str, Iterable[str]]], *, is_last: bool) -> None:
-        rows = [(seq, resume_id, " ".join(sorted(tokens))) for seq, resume_id, tokens in entries]
+        rows = [(seq, resume_id, " ".join(tokens)) for seq, resume_id, tokens in entries]
         text = orjson.dumps(rows).decode()
         run_many(self._connection, self.ADD_ENTRIES, [(self._account_id, text)])
         run_many(self._connection, self.ADD, [(self._base, text)])
 
     def replace(self, seq: int, tokens: Iterable[str]) -> None:
-        values = [" ".join(sorted(tokens)), self._base + seq]
+        values = [" ".join(tokens), self._base + seq]
         run_many(self._connection, self.REPLACE, [values])
 
     def remove(self, seqs: Sequence[int]) -> None:
