@@ -427,7 +427,8 @@ class BatchImporter:
         if verdict.warnings:
             done = Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
             row = row._replace(items=as_ledger_text(done))
-        return Creation(claim.account_id, (NewResume(verdict, digest=work.digest),), now_us, row)
+        new = NewResume(verdict, digest=work.digest, label=claim.label)
+        return Creation(claim.account_id, (new,), now_us, row)
 
     def row(self, work: ReadFile, items: str | None = None) -> import_ledger.ClaimedFile:
         """Return the file's row in the ledger."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from resumes.clock import Clock, timestamp
 from resumes.store import identifiers
+from resumes.store.labels import label_of_folder
 
 CLAIM_ID = identifiers.RESUME_ID
 
@@ -50,6 +51,12 @@ class Claim(NamedTuple):
     def base(self) -> str:
         """The file's own name."""
         return self.source.rpartition("/")[2]
+
+    @property
+    def label(self) -> str | None:
+        """The label of its resumes: the first folder below the account's that it was dropped in."""
+        folders = self.name.split("/")[1:-1]
+        return label_of_folder(folders[0]) if folders else None
 
     def folder(self, root: str) -> str:
         """Return the path of its folder."""

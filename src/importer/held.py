@@ -285,7 +285,7 @@ class Reimports:
             id=claim_id,
             account_id=account_id,
             account=escaped_before(str(report.get("account") or path.parent.name)),
-            name=escaped_before(str(report.get("file") or path.name)),
+            name=escaped_before(str(report.get("file") or self._find_name(file) or path.name)),
             source=str(path.relative_to(self._root)),
             claimed_at_us=self._store.clock(),
             is_return=True,
@@ -304,6 +304,13 @@ class Reimports:
         new_id = identifiers.resume_id(self._store.clock())
         self._renamed[new_id] = claim_id
         return claim._replace(id=new_id)
+
+    def _find_name(self, file: PutAway) -> str | None:
+        """Return the name that the file had, by the ledger: its folder was its label."""
+        with contextlib.suppress(NotFound):
+            owner = file.account_id
+            return import_history.get_file(self._store, file.claim_id, account_id=owner).name
+        return None
 
     def next_batch(self, at_most: int) -> list[Candidate]:
         """Return the next files to reimport, at most this many."""

@@ -40,6 +40,9 @@ class Part:
 
     refusal: Refusal | None = None
 
+    label: str | None = None
+    """The label by the first folder of a zip's member."""
+
 
 class CannotUnpack(Exception):
     """Raised when nothing of a file or member can be read, for the reason in `refusal`."""

@@ -188,7 +188,12 @@ class Pipeline(BatchImporter):
     def _commit_slice(self, work: ReadFile, bundle: Bundle, portions: Sequence[Portion]) -> bool:
         """Commit the next slice. Return False if it is the last, as the account was deleted."""
         new = [
-            NewResume(verdict, digest=files.digest(part.body), item=part.number)
+            NewResume(
+                verdict,
+                digest=files.digest(part.body),
+                item=part.number,
+                label=work.claim.label or part.label,
+            )
             for part, verdict in portions
             if isinstance(verdict, Resume)
         ]

@@ -12,6 +12,7 @@ reported. The numbers of members and bytes are checked before any member is open
 the archive's own headers.
 """
 
+import contextlib
 import dataclasses
 import gzip
 import io
@@ -39,6 +40,7 @@ from importer.json_texts import (
 )
 from importer.options import Limits
 from importer.outcomes import NONE_SKIPPED, SkippedMember, SkippedMembers
+from resumes.store.labels import label_of_folder
 from resumes.watched_names import (
     SkipReason,
     find_extension,
@@ -167,10 +169,14 @@ _DAMAGED = (
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a zip to import. `name` is escaped; `obstacle` says why it cannot be opened."""
+    """A member of a zip to import. `name` is escaped; `obstacle` says why it cannot be opened.
+
+    `label` is the label of its resumes, by its first folder.
+    """
 
     info: ZipInfo
     name: str
+    label: str | None
     extension: str
     obstacle: CannotUnpack | None
 
@@ -245,7 +251,19 @@ def _judge(info: ZipInfo) -> Member | SkippedMember | None:
     extension = find_extension(base)
     if extension is None:
         return SkippedMember(shown, SkipReason.ENDING)
-    return Member(info, shown, extension, _find_obstacle(info, name, extension))
+    label = _find_label(info, name, folders[0]) if folders else None
+    return Member(info, shown, label, extension, _find_obstacle(info, name, extension))
+
+
+def _find_label(info: ZipInfo, name: str, folder: str) -> str | None:
+    """Return the label by the member's first folder. `name` may have other characters than the archive, but
+    as many."""
+    at = name.find(folder)
+    folder = info.orig_filename[at : at + len(folder)]
+    if not info.flag_bits & _UTF_8:
+        with contextlib.suppress(UnicodeError):  # macOS does not set the flag
+            folder = folder.encode("cp437").decode()
+    return label_of_folder(escaped(folder))
 
 
 def _find_obstacle(info: ZipInfo, name: str, extension: str) -> CannotUnpack | None:
@@ -289,7 +307,7 @@ def _iter_zip(opened: ZipFile, members: list[Member], limits: Limits) -> Iterato
                 yield Part(number, "", refusal=too_many_parts(limits).refusal)
                 return
             place = f"member {member.name}" + (f", {part.place}" if part.place else "")
-            yield dataclasses.replace(part, number=number, place=place)
+            yield dataclasses.replace(part, number=number, place=place, label=member.label)
 
 
 def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[Part]:

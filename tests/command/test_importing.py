@@ -46,6 +46,29 @@ def test_files_become_resumes_and_stay_where_they_are(acme: CommandLine, folder:
     assert "The same content is already stored as " in again.stderr
 
 
+def test_imported_resumes_have_the_label_that_is_given_or_that_of_a_folder_in_a_zip(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    names = ("class/a.json", "b.json")
+    (tmp_path / "zip.zip").write_bytes(zipped({name: a_resume(name) for name in names}))
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "c.json").write_bytes(a_resume("c"))
+    (tmp_path / "d.zip").write_bytes(zipped({"class/d.json": a_resume("d")}))
+
+    acme.succeeds("import", str(tmp_path / "zip.zip"), str(tmp_path / "class"))
+    acme.succeeds("import", str(tmp_path / "d.zip"), "--label", " class 2026 ")
+
+    listed = acme.answers("list", "--json")["resumes"]
+    found = {one["title"].removesuffix(" Resume"): one.get("label") for one in listed}
+    assert found == {"class/a.json": "class", "b.json": None, "c": None, "d": "class 2026"}
+    of_label = acme("list", "--label", "class", "--filter", "json")
+    assert [line.split()[-1] for line in of_label.stdout.splitlines()] == ["label", "class"]
+    assert "label" not in acme.succeeds("list", "--filter", "title:b.json")
+    nothing = acme("list", "--label", "x")
+    assert nothing.stderr == 'No resumes in account "acme" with the label "x".\n'
+    assert "Invalid label '\\n'" in acme.fails(2, "import", str(tmp_path), "--label", "\n")
+
+
 def test_what_came_over_http_is_not_known(
     run: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

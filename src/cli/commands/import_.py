@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from cli.errors import ExitCode, Failed
-from cli.groups import account_option, command
+from cli.groups import account_option, command, label_option
 from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_text, say, summary
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
@@ -101,6 +101,8 @@ class SourceDocument:
     position: str | None
     verdict: Resume | Refusal
     digest: bytes
+    label: str | None = None
+    """The label by the first folder of a zip's member."""
 
     @property
     def name(self) -> str:
@@ -130,7 +132,8 @@ def iter_documents(
         for part in parts:
             verdict = part.refusal or outcomes.parse(part.body, settings.format)
             item, position = part.number or None, part.place or None
-            yield SourceDocument(source.path, item, position, verdict, files.digest(part.body))
+            digest = files.digest(part.body)
+            yield SourceDocument(source.path, item, position, verdict, digest, part.label)
 
 
 def _open(source: Source, limits: Limits) -> Unpacked:
@@ -203,12 +206,13 @@ BATCH = 100
 @command("import")
 @PATHS
 @account_option("Account to import into; optional if there is only one account.")
+@label_option("Label of the new resumes. [default: for members of a zip file, their first folder]")
 @click.option(
     "--dry-run", is_flag=True, help="Show the results of the import without storing anything."
 )
 @pass_session
 def import_(
-    session: Session, paths: tuple[str, ...], account: str | None, dry_run: bool
+    session: Session, paths: tuple[str, ...], account: str | None, label: str | None, dry_run: bool
 ) -> ExitCode:
     """Import files and folders.
 
@@ -230,7 +234,7 @@ def import_(
             rehearsed = RehearsedAccount(store, chosen)
             results = ((read, rehearsed.conclude(read.verdict, read.digest)) for read in documents)
         else:
-            results = iter_imported(store, chosen, documents)
+            results = iter_imported(store, chosen, documents, label)
         with status_line(is_wanted=len(sources) > 1 and not session.as_json) as show:
             number = 0
             for document, conclusion in results:
@@ -268,12 +272,15 @@ def import_(
 
 
 def iter_imported(
-    store: Store, account: AccountInfo, documents: Iterator[SourceDocument]
+    store: Store,
+    account: AccountInfo,
+    documents: Iterator[SourceDocument],
+    label: str | None = None,
 ) -> Iterator[tuple[SourceDocument, Conclusion]]:
     """Store the documents; yield each with its outcome, in order."""
     while batch := list(itertools.islice(documents, BATCH)):
         new = [
-            NewResume(document.verdict, digest=document.digest)
+            NewResume(document.verdict, digest=document.digest, label=label or document.label)
             for document in batch
             if isinstance(document.verdict, Resume)
         ]
