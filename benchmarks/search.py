@@ -91,8 +91,8 @@ class Mixer:
         for document in _documents(corpus):
             document["header"] = dict.fromkeys(("name", "email", "location", "title"))
             text = json.dumps(document["sections"], ensure_ascii=False)
-            # Words of texts, which stand between blanks or punctuation, not names of fields.
-            pieces = re.split(r"([A-Za-z]{2,}(?=[ .,;)]))", text)
+            # Words of texts, between blanks or punctuation, not names of fields, literals or escapes.
+            pieces = re.split(r'((?<![\\A-Za-z])(?<!": )[A-Za-z]{2,}(?=[ .,;)]))', text)
             self._templates.append((pieces, list(range(1, len(pieces), 2))))
             counts.update(pieces[1::2])
         self.words = [word for word, _ in counts.most_common()]
