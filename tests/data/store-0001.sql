@@ -1,4 +1,5 @@
--- A store of version 1.0.0 with rows in every table: the two accounts of fill_store, in tests/support.
+-- A store of version 1.0.0 with rows in every table: the two accounts of fill_store, in tests/support,
+-- and a key of ana made by its `keys create`, enh_live_LTMHm8NNGW9V3d32JZ9JLShbjSndSZJySLHp85H36HlekZuwpViGKGMhh838UP7A.
 CREATE TABLE plans (
     name TEXT NOT NULL,
     max_resumes INTEGER,
@@ -172,7 +173,8 @@ INSERT INTO deleted_accounts VALUES
     ('76c2738ab9a6dff6');
 INSERT INTO key_directory VALUES
     (x'362de3350bd48135f8575894c466d2b9be33ffdb997ce30021711bb1c0654171', '45e6665338401802', 'key_467eb1cb8e47'),
-    (x'6e9c1e80d026a8460e8910df837e6ab62f52949ac9e835447a4bf1283b2e85de', '32f2aa53cbf6fdea', 'key_87a00e9f1f75');
+    (x'6e9c1e80d026a8460e8910df837e6ab62f52949ac9e835447a4bf1283b2e85de', '32f2aa53cbf6fdea', 'key_87a00e9f1f75'),
+    (x'c854a4a31c9e352de4aa4e9d5d971ab4d48e3ddfd2bbbd23332bbc371ec72d30', '32f2aa53cbf6fdea', 'key_b4241b328f2c');
 INSERT INTO importers VALUES
     ('111111111111111111111111', 'host', 4711, '/srv/inbox', 'ok', '[]', 3, '2027-01-15T08:00:00.000Z', '2026-11-26T07:29:07.572Z');
 INSERT INTO store_facts VALUES
@@ -188,6 +190,7 @@ INSERT INTO account_usage VALUES
     ('45e6665338401802', 2, 1795678147551855);
 INSERT INTO api_keys VALUES
     ('32f2aa53cbf6fdea', 'key_87a00e9f1f75', '', 'enh_live_6eP…', '2026-11-26T07:29:07.482Z', NULL, NULL, NULL, NULL, NULL),
+    ('32f2aa53cbf6fdea', 'key_b4241b328f2c', 'known', 'enh_live_LTM…', '2026-11-30T05:06:39.611Z', '2026-11-30T05:06:39.628Z', NULL, NULL, NULL, NULL),
     ('45e6665338401802', 'key_467eb1cb8e47', '', 'enh_live_Z4c…', '2026-11-26T07:29:07.544Z', NULL, NULL, NULL, NULL, NULL);
 INSERT INTO resumes VALUES
     ('32f2aa53cbf6fdea', '00066128e61cd237c023fa5c', NULL, 'Grace 1', 'Grace1Resume.pdf', '2026-11-26T07:29:07.498Z', '2026-11-26T07:29:07.498Z'),

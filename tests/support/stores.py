@@ -1,13 +1,19 @@
 """Stores for tests to begin with, copied from one that was made once, since that is faster; empty and newer ones."""
 
+import contextlib
 import functools
 import tempfile
 from pathlib import Path
+from typing import Final
 
+import psycopg
 from sqlalchemy import text
 
 from resumes.store import Store, accounts, api_keys, open_store, plans
+from resumes.store.addresses import PostgresAddress, parse_address
 from resumes.store.plans import PlanChange
+from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import sqlite_engine
 
 
@@ -25,6 +31,21 @@ def _empty_store() -> bytes:
         path = Path(folder) / "resumes.db"
         open_store(f"sqlite:///{path}").close()
         return path.read_bytes()
+
+
+DATA: Final = Path(__file__).parents[1] / "data"
+
+
+def make_first_store(url: str) -> None:
+    """Fill an empty place with a store of version 1.0.0: two accounts, ana and bob, with rows in every table."""
+    address = parse_address(url)
+    if isinstance(address, PostgresAddress):
+        with psycopg.connect(url) as database:
+            database.execute((DATA / "store-0001-postgresql.sql").read_bytes())
+        return
+    with contextlib.closing(dbapi.connect(address.path)) as connection:
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.executescript((DATA / "store-0001.sql").read_text())
 
 
 def open_home(home: Path) -> Store:

@@ -18,12 +18,11 @@ from resumes.errors import StoreIncompatible
 from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.addresses import PostgresAddress
 from resumes.store.postgresql.store import load_transaction
-from resumes.store.search import find_page
 from resumes.store.store import close_store, set_facts
 from resumes.store.transfer import copies
 from tests.support.postgres import WAITS, Server, count_sessions, programs
 from tests.support.resumes import a_resume
-from tests.support.store.builders import fill_store, index_all
+from tests.support.store.builders import fill_store
 from tests.support.waiting import wait_until
 
 LAST = migrations.list_revisions()[-1]
@@ -94,54 +93,6 @@ def test_an_older_store_is_upgraded_with_what_it_holds_or_stays_as_it_was(
     assert rows(url, "SELECT count(*) FROM documents") == [(1,)]
     with pytest.raises(StoreIncompatible, match=rf"newer version \(schema {NEXT}.* {LAST}\)"):
         open_store(url)
-
-
-FIRST_SEARCH = """
-    ALTER TABLE resumes DROP COLUMN label, DROP COLUMN person, DROP COLUMN claim_id, DROP COLUMN first_month;
-    ALTER TABLE accounts DROP COLUMN on_newer, DROP COLUMN first_month;
-    ALTER TABLE api_keys DROP COLUMN is_read_only;
-    DROP TABLE search_entries, search_progress, search_words;
-    DROP FUNCTION search_keys;
-    CREATE TABLE search_progress (account_id TEXT COLLATE "C" PRIMARY KEY REFERENCES accounts (id),
-        number BIGINT NOT NULL UNIQUE, last_seq BIGINT NOT NULL, indexed_us BIGINT NOT NULL);
-    CREATE TABLE search_entries (account_id TEXT COLLATE "C" REFERENCES accounts (id), seq BIGINT,
-        id TEXT COLLATE "C" NOT NULL, words TEXT COLLATE "C" NOT NULL, PRIMARY KEY (account_id, seq));
-    CREATE UNIQUE INDEX ix_search_entries_id ON search_entries (account_id, id);
-    CREATE TABLE search_trigrams (account_id TEXT COLLATE "C" REFERENCES accounts (id), seq BIGINT,
-        trigrams BIGINT[] NOT NULL, PRIMARY KEY (account_id, seq));
-    CREATE INDEX ix_search_trigrams ON search_trigrams USING gin (trigrams);
-    INSERT INTO search_progress SELECT min(id), 1, 1, 1 FROM accounts;
-    UPDATE alembic_version SET version_num = '0002'
-"""
-"""The columns of version 1.0.0, and its search index, empty, with an account that was indexed."""
-
-MADE = """
-    SELECT table_name, row_number() OVER (PARTITION BY table_name ORDER BY ordinal_position), column_name || ' ' || data_type || ' ' || is_nullable || ' '
-        || coalesce(collation_name, '') || ' ' || coalesce(column_default, '')
-        FROM information_schema.columns WHERE table_schema = 'public'
-    UNION SELECT tablename, 0, indexdef FROM pg_indexes WHERE schemaname = 'public'
-    UNION SELECT conrelid::regclass::text, 0, conname || ' ' || pg_get_constraintdef(oid)
-        FROM pg_constraint WHERE connamespace = 'public'::regnamespace
-    UNION SELECT relname, 0, reloptions::text FROM pg_class WHERE relnamespace = 'public'::regnamespace
-    UNION SELECT proname, 0, pg_get_functiondef(oid)
-        FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-    UNION SELECT attrelid::regclass::text, attnum, attstattarget::text FROM pg_attribute
-        WHERE attstattarget IS NOT NULL AND attrelid::regclass::text LIKE 'ix_search%'
-"""
-
-
-def test_the_search_index_of_the_first_version_is_replaced_by_an_empty_one(url: str) -> None:
-    with open_store(url) as store:
-        fill_store(store)
-        new = rows(url, MADE)
-        with psycopg.connect(url) as connection:
-            connection.execute(FIRST_SEARCH)
-        with open_store(url) as upgraded:
-            assert set(rows(url, MADE)) == set(new)
-            ana = accounts.get_account(upgraded, "ana")
-            assert find_page(upgraded, ana.id, "ada").unindexed == ana.resume_count
-            index_all(upgraded)
-            assert len(find_page(upgraded, ana.id, "-nobody").page.entries) == ana.resume_count
 
 
 def test_s25_a_running_program_writes_no_more_once_a_newer_one_has_upgraded_the_store(

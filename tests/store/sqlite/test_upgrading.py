@@ -1,41 +1,24 @@
-import contextlib
 import shutil
+import signal
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import MetaData, text
-from sqlalchemy.schema import CreateTable
+from sqlalchemy import text
 
 from resumes.clock import system_clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.locks import FileLock
-from resumes.store.search import SearchResult, find_page
-from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.files import open_file
-from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import sqlite_engine
-from resumes.store.stored_resumes import Page
 from resumes.store.transfer import backups
-from resumes.store.transfer.account_import import import_account
 from tests.support.resumes import a_resume
-from tests.support.store.builders import (
-    count_all,
-    exported,
-    find_flaws,
-    ids_of,
-    import_resumes,
-    index_all,
-    listed_ids,
-    path_of,
-)
+from tests.support.store.builders import ids_of, index_all, names_in, path_of, run_python
+from tests.support.stores import make_first_store
 
 pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
-
-FIRST_VERSION = Path(__file__).parents[2] / "data/store-0001.sql"
-"""A store of version 1.0.0, which all later programs have to upgrade: two accounts, ana and bob."""
 
 LAST = migrations.list_revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
@@ -128,6 +111,32 @@ def test_s5_a_migration_that_would_lose_rows_is_undone_but_what_is_made_of_other
         assert migrations.find_state(connection, str(path)) == "current"
 
 
+KILLED = """
+    import os, sys
+    from resumes.store import open_store
+    from resumes.store.sqlite import files
+
+    vacuum_into, files.PROGRESS_STEPS = files.vacuum_into, 10
+    files.vacuum_into = lambda store, copy, _: vacuum_into(
+        store, copy, lambda _: os.kill(os.getpid(), 9)
+    )
+    open_store(sys.argv[1])
+"""
+
+
+def test_s5_no_half_of_a_backup_has_its_name_when_an_upgrade_is_killed(tmp_path: Path) -> None:
+    url, name = f"sqlite:///{tmp_path / 'resumes.db'}", f"resumes.db.before-{LAST}"
+    make_first_store(url)
+
+    assert run_python(KILLED, url).returncode == -signal.SIGKILL
+    assert len([*tmp_path.glob(".resumes-*.scratch/resumes.db")]) == 1
+    assert name not in names_in(tmp_path)
+
+    open_store(url).close()
+    assert count(tmp_path / name, "resumes") == 4
+    assert not [*tmp_path.glob(".resumes-*.scratch")]
+
+
 def test_a_backup_of_an_older_version_is_upgraded_as_it_is_restored(
     url: str, tmp_path: Path, release_next: ReleaseNext
 ) -> None:
@@ -160,88 +169,3 @@ def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_name
         open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05)
     other.close()
     open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05).close()
-
-
-@pytest.fixture
-def first_url(tmp_path: Path) -> str:
-    """A store as version 1.0.0 left it."""
-    path = tmp_path / "0001.db"
-    with contextlib.closing(dbapi.connect(path)) as connection:
-        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        connection.executescript(FIRST_VERSION.read_text())
-    return f"sqlite:///{path}"
-
-
-def test_a_store_of_the_first_version_is_used_as_one_of_this(
-    first_url: str, tmp_path: Path
-) -> None:
-    with open_store(first_url) as store:
-        assert find_flaws(store) == []
-        assert 0 not in count_all(store).values()
-        ana = accounts.get_account(store, "ana")
-        first = listed_ids(store, ana)
-        assert len(first) == 2
-        assert find_page(store, ana.id, "-nobody") == SearchResult(Page([], None), 2)
-        file = exported(store, tmp_path / "ana.db")
-
-        new = import_resumes(store, ana, 1)
-        import_account(store, file, name="copy")
-        index_all(store)
-
-        assert [
-            entry.id for entry in find_page(store, ana.id, "-nobody").page.entries
-        ] == first + new
-        assert listed_ids(store, ana) == first + new
-        assert ids_of(store, "copy") == first
-        assert find_flaws(store) == []
-
-
-def test_the_migrations_make_the_tables_of_a_new_store(url: str, first_url: str) -> None:
-    with open_store(url) as store:
-        new = path_of(store)
-    with open_store(first_url) as store:
-        migrated = path_of(store)
-
-    virtual = ("search_tokens", "search_words")
-
-    def described(path: Path) -> dict[str, object]:
-        engine = sqlite_engine(path, transactions=False)
-        metadata = MetaData()
-        # FTS5 makes tables of its own inside of the one that the schema names in no model.
-        metadata.reflect(
-            engine, only=lambda name, _: name not in virtual and name[:14] != "search_tokens_"
-        )
-        return {
-            table.name: (
-                str(CreateTable(table).compile(engine)),
-                sorted(str(index.columns) for index in table.indexes),
-                table.dialect_options["sqlite"]["with_rowid"],
-            )
-            for table in metadata.tables.values()
-        }
-
-    assert described(migrated) == described(new)
-    assert clustered(migrated) == clustered(new)
-    assert made_by_hand(migrated) == made_by_hand(new)
-
-
-def made_by_hand(path: Path) -> dict[str, str]:
-    """Each index and virtual table as it was made, its condition too."""
-    statement = """
-        SELECT name, sql FROM sqlite_schema
-        WHERE (type = 'index' AND sql IS NOT NULL) OR sql LIKE 'CREATE VIRTUAL%'
-    """
-    with sqlite_engine(path, transactions=False).connect() as connection:
-        rows = connection.execute(text(statement))
-        return {row.name: " ".join(row.sql.split()) for row in rows}
-
-
-def clustered(path: Path) -> set[str]:
-    with sqlite_engine(path, transactions=False).connect() as connection:
-        rows = connection.execute(
-            text(
-                "SELECT name FROM pragma_table_list"
-                " WHERE schema = 'main' AND type = 'table' AND wr = 1"
-            )
-        )
-        return set(rows.scalars())

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine, text
 from resumes.clock import Clock
 from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnavailable
 from resumes.filesystems import free_bytes
-from resumes.output_files import JOURNALS, flush
+from resumes.output_files import JOURNALS, flush, replace
 from resumes.store import migrations
 from resumes.store.locks import FileLock, name_processes
 from resumes.store.sqlite.place import APPLICATION_ID, LOGS, check_place, refuse_second_name
@@ -166,16 +166,17 @@ def upgrade_file(engine: Engine, path: Path) -> None:
     """Bring the store to the newest revision; on any error it is unchanged.
 
     The caller holds the store exclusively. A store that is not empty is backed up first, as
-    `<name>.before-<revision>`, next to it.
+    `<name>.before-<revision>`, next to it. Raises StoreUnavailable if that fails.
     """
     with engine.connect() as connection:
         older = migrations.find_state(connection, str(path)) == "older"
         connection.rollback()
         if older:
-            backup = path.with_name(f"{path.name}.before-{migrations.list_revisions()[-1]}")
-            backup.unlink(missing_ok=True)
-            create_private(backup)
-            driver(connection).execute("VACUUM INTO ?", [str(backup)])
+            check_room(path.parent, path.stat().st_size)
+            with scratch_in(path.parent) as folder:
+                vacuum_into(path, folder / path.name, lambda _: None)
+                backup = path.with_name(f"{path.name}.before-{migrations.list_revisions()[-1]}")
+                replace(folder / path.name, backup)
         driver(connection).execute("PRAGMA foreign_keys=OFF")
         with connection.begin():
             before = _row_counts(connection)
