@@ -14,9 +14,10 @@ import pytest
 from sqlalchemy import text
 from sqlmodel import Session
 
-from resumes.errors import StoreIncompatible
+from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.addresses import PostgresAddress
+from resumes.store.postgresql import store as postgresql_store
 from resumes.store.postgresql.store import load_transaction
 from resumes.store.store import close_store, set_facts
 from resumes.store.transfer import copies
@@ -133,6 +134,19 @@ def test_s25_an_upgrade_waits_for_a_write_that_has_begun(url: str, upgrade: Upgr
         written.result(30)
         upgraded.result(30)
     assert rows(url, "SELECT value FROM store_facts WHERE name = 'probe'") == [("written",)]
+
+
+def test_an_upgrade_waits_for_others_only_so_long_and_changes_nothing_then(
+    url: str, upgrade: Upgrade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_store, "TABLES_TIMEOUT", "SET LOCAL lock_timeout = '50ms'")
+    open_store(url).close()
+    with psycopg.connect(url) as other:
+        other.execute("SELECT count(*) FROM resumes")
+        with pytest.raises(StoreUnavailable, match=r"must be upgraded, but is in use\. Stop every"):
+            upgrade(url)
+    open_store(url, upgrade=False).close()
+    upgrade(url)
 
 
 def test_nodes_of_two_versions_use_a_store_together_when_the_newer_one_allows_it(

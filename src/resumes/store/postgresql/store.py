@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from resumes.clock import Clock
-from resumes.errors import OutcomeUnknown, StoreIncompatible
+from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
 from resumes.store import migrations
 from resumes.store.addresses import PostgresAddress
 from resumes.store.locks import retry
@@ -321,5 +321,9 @@ def open_server(
             )
             upgrade_database(locking, upgrading, label)
     except DRIVER_ERRORS as error:
+        if classify_error(error) is ErrorClass.BUSY:
+            raise StoreUnavailable(
+                f"The store {label} must be upgraded, but is in use. Stop everything that uses it first"
+            ) from error
         raise explain(error, label) from error
     return PostgresStore(address, clock=clock, read_timeout_s=read_timeout_s or READ_TIMEOUT_S)
