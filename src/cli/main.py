@@ -38,6 +38,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "list": ("cli.commands.resumes:list_", "List an account's resumes."),
         "show": ("cli.commands.resumes:show", "Show a resume."),
         "export": ("cli.commands.resumes:export", "Export resumes to files or to standard output."),
+        "edit": ("cli.commands.edit:edit", "Edit a resume in your editor."),
         "delete": ("cli.commands.resumes:delete", "Delete a resume."),
         "imports": (
             "cli.commands.imports:imports",

@@ -1,10 +1,12 @@
 """A store of its own for every test of the terminal UI, and asyncio to run it in."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.app import App
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
@@ -94,3 +96,20 @@ def importer(store: Store, tmp_path: Path) -> Iterator[AnImporter]:
     one = AnImporter(store, root)
     yield one
     one.close()
+
+
+@pytest.fixture
+def editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A `vim` that notes what it is called with, and appends what the file `typed` holds."""
+    program = tmp_path / "bin" / "vim"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/called\n'
+        f'for path; do :; done\n[ -e {tmp_path}/typed ] && cat {tmp_path}/typed > "$path"\n'
+        "exit 0\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("VISUAL", f"{program} -u 'NO NE'")
+    # There is no terminal to hand over.
+    monkeypatch.setattr(App, "suspend", lambda _: contextlib.nullcontext())
+    return tmp_path

@@ -9,6 +9,7 @@ import pytest
 from textual.app import App
 
 from resumes.analyzer import parse
+from resumes.analyzer.fault import Fault, decoded, find_fault
 from resumes.store import accounts, creation, import_requests, importers, plans, stored_resumes
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_ledger import (
@@ -47,7 +48,7 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.snapshot import cells_of, style_at
-from tui.screens.file_source import Fault, Mark, decoded, find_fault, iter_pieces, lay_out
+from tui.screens.file_source import Mark, iter_pieces, lay_out
 
 pytestmark = pytest.mark.anyio
 

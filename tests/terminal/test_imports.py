@@ -1,7 +1,6 @@
 """The imported files: failures first, as it happens, retried, released."""
 
 import asyncio
-import contextlib
 import functools
 import json
 import os
@@ -9,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from textual.app import App
 
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_requests, importers, open_store
@@ -370,23 +368,6 @@ async def test_importers_are_read_while_files_are_still_counted(
 # Editing a file
 
 
-@pytest.fixture
-def editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A `vim` that notes what it is called with, and appends what the file `typed` holds."""
-    program = tmp_path / "bin" / "vim"
-    program.parent.mkdir()
-    program.write_text(
-        f'#!/bin/sh\necho "$@" > {tmp_path}/called\n'
-        f'for path; do :; done\n[ -e {tmp_path}/typed ] && cat {tmp_path}/typed > "$path"\n'
-        "exit 0\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("VISUAL", f"{program} -u 'NO NE'")
-    # There is no terminal to hand over.
-    monkeypatch.setattr(App, "suspend", lambda _: contextlib.nullcontext())
-    return tmp_path
-
-
 def failed_file(folder: Path) -> Path:
     """The one file that failed, where it lies."""
     (report,) = folder.glob("inbox/_failed/*/*.report.json")
@@ -468,7 +449,7 @@ async def test_an_editor_that_fails_or_moves_the_file_retries_nothing(
             (editor / "bin" / "failing", "failing failed (exit code 1)."),
             (editor / "nowhere", "No such file or directory."),
             ("vim '", "Cannot run the editor"),
-            (vim, "The file was moved or deleted in the meantime, perhaps by a retry;"),
+            (vim, "The file was moved or deleted in the meantime, so nothing was saved."),
         ):
             monkeypatch.setenv("VISUAL", f"{command}")
             await presses(pilot, "e")

@@ -1,10 +1,15 @@
 """The resumes of an account: listed, looked for, copied, exported, deleted and taken back."""
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.app import App
 
+from resumes.analyzer import parse
 from resumes.store import accounts, plans, stored_resumes
 from resumes.store.search_index import Indexer
 from resumes.store.store import Store
@@ -31,6 +36,7 @@ from tests.support.terminal.driving import (
     running,
     shows,
     shows_no,
+    tells,
     toasts,
     types,
     until,
@@ -475,8 +481,109 @@ async def test_a_resume_of_the_same_id_in_another_account_stays_and_is_deleted_o
 
 async def test_where_there_is_nothing_it_says_so(store: Store) -> None:
     async with running(store, "ana has no resumes yet") as pilot:
-        for key, verb in (("d", "delete"), ("x", "export"), ("y", "copy")):
+        for key, verb in (("d", "delete"), ("x", "export"), ("y", "copy"), ("e", "edit")):
             await leads(pilot, key, f"No resume to {verb}.")
+
+
+# Editing.
+
+
+def content(store: Store, resume_id: str) -> dict[str, Any]:
+    account = accounts.get_account(store, "ana")
+    document: dict[str, Any] = json.loads(
+        stored_resumes.get_resume(store, account.id, resume_id).document
+    )
+    return document
+
+
+@pytest.fixture
+def drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the texts of edited resumes lie."""
+    (folder := tmp_path / "drafts").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("opens", [False, True])
+async def test_a_resume_is_corrected_in_the_editor_and_keeps_its_id(
+    store: Store, editor: Path, drafts: Path, opens: bool
+) -> None:
+    first, second = stored(store, a_document(title="First"), a_document(title="Second"))
+    async with running(store, "First", refresh_s=NEVER_S, size=LARGE) as pilot:
+        if opens:
+            await leads(pilot, "enter", "ana › First")
+        await presses(pilot, "e")
+        await tells(pilot.app, "The resume was not changed.")
+        assert list(drafts.iterdir()) == []
+
+        (editor / "typed").write_bytes(json.dumps(a_document(title="Better", mood=1)).encode())
+        await presses(pilot, "enter", "e") if not opens else await presses(pilot, "e")
+        await tells(pilot.app, 'Updated "First", with 1 warning.')
+        await shows(pilot.app, "Better")
+        if opens:
+            await leads(pilot, "escape", "Better", "Second")
+    assert content(store, first) == a_document(title="Better", mood=1)
+    assert content(store, second) == a_document(title="Second")
+    assert list(drafts.iterdir()) == []
+
+
+async def test_a_text_that_is_no_resume_is_edited_again_or_kept(
+    store: Store, editor: Path, drafts: Path
+) -> None:
+    (first,) = stored(store, a_document(title="First"))
+    (editor / "typed").write_bytes(json.dumps(a_document(title=5, style=[])).encode())
+    async with running(store, "First", size=LARGE) as pilot:
+        await leads(pilot, "e", "Continue editing?", "title: must be a string", "style: must be")
+        await presses(pilot, "enter")
+        await until(lambda: "Nothing was stored. Your text is in " in "".join(toasts(pilot.app)))
+        [draft] = drafts.rglob("*.json")
+        assert json.loads(draft.read_bytes())["title"] == 5
+        assert content(store, first) == a_document(title="First")
+
+        await leads(pilot, "e", "Continue editing?")
+        (editor / "typed").write_bytes(json.dumps(a_document(title="Better")).encode())
+        await presses(pilot, "tab", "enter")
+        await until(lambda: content(store, first) == a_document(title="Better"))
+        assert "+" in (editor / "called").read_text()
+    assert [*drafts.rglob("*.json")] == [draft]
+
+
+async def test_what_was_changed_while_it_was_edited_is_not_replaced(
+    store: Store, editor: Path, drafts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = stored(store, a_document(title="First"))
+    account = accounts.get_account(store, "ana")
+    (editor / "typed").write_bytes(json.dumps(a_document(title="Mine")).encode())
+
+    @contextlib.contextmanager
+    def change(_: object) -> Iterator[None]:
+        yield
+        other = parse(json.dumps(a_document(title="Theirs")).encode())
+        stored_resumes.update_resume(store, account.id, first, other)
+
+    monkeypatch.setattr(App, "suspend", change)
+    async with running(store, "First", size=LARGE) as pilot:
+        await presses(pilot, "e")
+        told = "The resume was changed while you edited it, so nothing was stored."
+        await until(lambda: told in "".join(toasts(pilot.app)))
+        assert "Your text is in " in "".join(toasts(pilot.app))
+        await shows(pilot.app, "Theirs")
+    [draft] = drafts.rglob("*.json")
+    assert json.loads(draft.read_bytes())["title"] == "Mine"
+
+
+async def test_an_editor_that_cannot_run_or_a_terminal_that_cannot_is_told(
+    store: Store, drafts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(store, a_document(title="First"))
+    monkeypatch.setenv("VISUAL", "/nowhere/vim")
+    async with running(store, "First") as pilot:
+        await presses(pilot, "e")
+        await tells(pilot.app, "This terminal cannot run an editor.")
+        monkeypatch.setattr(App, "suspend", lambda _: contextlib.nullcontext())
+        await presses(pilot, "e")
+        await tells(pilot.app, "Cannot edit with /nowhere/vim: No such file or directory.")
+    assert list(drafts.iterdir()) == []
 
 
 # The scenarios of docs/pitfalls.md.

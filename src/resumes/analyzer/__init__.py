@@ -12,6 +12,7 @@ from resumes.analyzer.view import (
     load_stored,
     plain_number,
     public_json,
+    sent_json,
     shown_view,
     whole_json,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "plain_number",
     "public_json",
     "sections_left_out",
+    "sent_json",
     "shown_view",
     "stored_warnings",
     "to_jsonresume",

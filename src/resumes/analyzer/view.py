@@ -190,6 +190,11 @@ def _is_blank(value: Any) -> bool:
     return value is None or value == "" or value == [] or value == {}
 
 
+def sent_json(document: str | bytes) -> bytes:
+    """Return the stored document as JSON as it was sent, without the fields that the service sets."""
+    return orjson.dumps(_exact(take_out(load_stored(document)), document))
+
+
 def whole_json(document: str | bytes) -> bytes:
     """Return the whole stored document as JSON, with hidden and unknown fields, and with the fields that
     the service sets at the end of each item and of the document."""

@@ -183,6 +183,10 @@ class PaneScreen(ModeScreen, Generic[W]):
     def refresh_pane(self) -> None:
         """Read the pane's row again, if there is a pane."""
 
+    @abstractmethod
+    def action_reload(self) -> None:
+        """Read all that is shown again."""
+
     def row_shown(self, read: Any) -> None:
         """Handle that the pane shows another row, or the current state of the same row."""
 

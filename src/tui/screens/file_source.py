@@ -1,37 +1,20 @@
 """The source of a file, with line numbers and the position of the error."""
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from json import JSONDecodeError
 from typing import Final
 
 from rich.cells import cell_len, chop_cells
 from textual.content import Content
 from textual.geometry import Size
 
-from resumes.analyzer.findings import printable
+from resumes.analyzer.fault import Fault, decoded, find_fault
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import escaped
 from tui.text import joined, safe
 from tui.widgets.paged_list import SCROLLBAR_GAP_CELLS
 from tui.widgets.text_pane import TextPane
-
-_SPACE: Final = re.compile(r"[ \t\r\n\ufeff]*")
-_LINE: Final = re.compile(r"line (\d+)")
-_ITEM: Final = re.compile(r"item (\d+)")
-_DECODER: Final = json.JSONDecoder(strict=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """The known position of an error. In a bundle, `position` is that of its resume: `line 2`."""
-
-    path: str | None = None
-    byte_offset: int | None = None
-    position: str = ""
 
 
 def fault_of(file: FileRow) -> Fault:
@@ -40,80 +23,6 @@ def fault_of(file: FileRow) -> Fault:
         first = file.items.problems[0]
         return Fault(first.path, first.byte_offset, first.place)
     return Fault(file.path, file.byte_offset)
-
-
-def decoded(source: bytes) -> str:
-    r"""Return the bytes as text, with bytes that are not UTF-8 as `\xff`."""
-    return source.decode("utf-8", "backslashreplace")
-
-
-def find_fault(source: bytes, fault: Fault) -> int | None:
-    """Return the index of the error in `decoded(source)`; None if it is unknown.
-
-    If the path leads to a missing field, return the index of the value that should hold it.
-    """
-    line, item = _LINE.fullmatch(fault.position), _ITEM.fullmatch(fault.position)
-    if fault.position and not line and not item:
-        return None  # in an archive, which is not text
-    start = 0
-    if line:
-        *before, rest = source.split(b"\n", int(line[1]) - 1)
-        if len(before) < int(line[1]) - 1:
-            return None
-        start = len(source) - len(rest)
-    if fault.byte_offset is not None and item is None:
-        # Offsets are relative to the resume's first byte.
-        begin = start + len(source[start:]) - len(source[start:].lstrip()) if start else 0
-        at = begin + fault.byte_offset
-        return len(decoded(source[:at])) if at <= len(source) else None
-    path = f"[{int(item[1]) - 1}]" if item else ""
-    if fault.path:
-        path = f"{path}.{fault.path}" if path else fault.path
-    if not path:
-        return len(decoded(source[:start])) if line else None
-    return _find_value(decoded(source), len(decoded(source[:start])), path)
-
-
-def _find_value(text: str, start: int, path: str) -> int | None:
-    """Return the index of the member at `path`, or of the nearest existing parent."""
-    found: int | None = None
-    at, prefix = _skip(text, start), ""
-    try:
-        while prefix != path:
-            for name, begin, value in _iter_members(text, at, prefix):
-                if path == name or path.startswith((f"{name}.", f"{name}[")):
-                    prefix, found, at = name, begin, value
-                    break
-            else:
-                return found
-    except (JSONDecodeError, IndexError, RecursionError):
-        return found  # the rest is missing or not JSON
-    return found
-
-
-def _iter_members(text: str, at: int, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each member of the value at `at`: its path, its index, and the index of its value."""
-    if text[at] not in "{[":
-        return
-    is_object, number = text[at] == "{", 0
-    at = _skip(text, at + 1)
-    while text[at] not in "}]":
-        begin = at
-        name = f"{prefix}[{number}]"
-        if is_object:
-            key, at = _DECODER.raw_decode(text, at)
-            name = f"{prefix}.{printable(str(key))}" if prefix else printable(str(key))
-            at = _skip(text, _skip(text, at) + 1)
-        yield name, begin, at
-        _, at = _DECODER.raw_decode(text, at)
-        at = _skip(text, at)
-        at = _skip(text, at + 1) if text[at] == "," else at
-        number += 1
-
-
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return at if match is None else match.end()
 
 
 TAB = "  "

@@ -11,6 +11,7 @@ from textual import work
 from textual.content import Content
 from textual.widget import Widget
 
+from resumes.editor import edit
 from resumes.errors import InvalidArgument, NotFound
 from resumes.health.findings import installation_of
 from resumes.import_reasons import plain_words
@@ -20,7 +21,7 @@ from resumes.store.import_ledger import FileOutcome, Item
 from resumes.store.import_requests import STATES, RequestKind
 from resumes.store.store import Store
 from resumes.text import counted, in_bytes
-from tui.editor import edit
+from tui.editor import suspended
 from tui.keys import Place, Target, bindings
 from tui.screens.base import (
     NEWEST_FIRST,
@@ -222,7 +223,8 @@ class FileActions(PaneScreen[FileRow]):
             return False
         mark = None if read.source is None else read.source.mark
         try:
-            is_changed = edit(self.app, read.path, None if mark is None else mark.line)
+            line = None if mark is None else mark.line
+            is_changed = edit(read.path, line, partial(suspended, self.app))
         except InvalidArgument as error:
             show_message(self, f"{error.message}.", "error")
             return False

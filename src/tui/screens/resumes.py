@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 from textual.content import Content
 from textual.notifications import SeverityLevel
 
-from resumes.analyzer import load_stored, whole_json
-from resumes.errors import NotFound
+from resumes.analyzer import Format, load_stored, whole_json
+from resumes.editor import Draft, Saved
+from resumes.errors import InvalidArgument, NotFound
 from resumes.search.query import Query
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_ledger, stored_resumes
@@ -21,8 +22,9 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.search import describe_unsearched
 from resumes.store.store import Store
-from resumes.text import escaped_json
+from resumes.text import counted, escaped_json
 from tui.deletions import GRACE_S, named, quoted
+from tui.editor import suspended
 from tui.keys import Place, Target, bindings, shown_key
 from tui.pdf_files import describe_boxes, find_viewer
 from tui.screens.base import (
@@ -35,7 +37,7 @@ from tui.screens.base import (
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Fact, copy_one, no_accounts
+from tui.screens.dialogs import ConfirmDialog, Fact, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.resume_list import resume_columns, title_cell
 from tui.screens.resume_views import (
@@ -49,7 +51,7 @@ from tui.screens.resume_views import (
     show,
 )
 from tui.session import UiSession
-from tui.store_calls import call, store_work
+from tui.store_calls import Failure, call, store_work
 from tui.text import joined, minute, safe, show_message
 from tui.widgets.paged_list import FindHits, ListColumn
 from tui.widgets.pages import flipped
@@ -109,6 +111,9 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
         self.shown = None
         super().show_line(line)
 
+
+MAX_PROBLEMS: Final = 8
+"""The problems of an edited resume that are shown at once."""
 
 FAILS_WITHIN_S: Final = 10.0
 """A viewer that fails later than this did show the file."""
@@ -202,6 +207,63 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
             threading.Thread(target=watch, daemon=True).start()
 
+    @store_work()
+    async def action_edit_resume(self) -> None:
+        """Let the user edit the resume, and store the text, or show where it is kept."""
+        if (found := self.find_resumes("edit", one=True)) is None:
+            return
+        account, [entry] = found
+        session = self.session
+        draft = await call(
+            session.store,
+            open_draft,
+            account=account,
+            resume_id=entry.id,
+            accepted=session.settings.format,
+        )
+        try:
+            saved = await self._edit(draft) if self.is_active else None
+        except (InvalidArgument, Failure) as problem:
+            show_message(self, f"{problem.message}.{_kept(draft)}", "error")
+            return
+        finally:
+            if not draft.is_changed:
+                draft.discard()
+        if saved is None:
+            show_message(self, "The resume was not changed.")
+        elif saved.problems:
+            show_message(self, f"Nothing was stored.{_kept(draft)}", "warning")
+        else:
+            warnings = counted(len(saved.warnings), "warning") if saved.warnings else ""
+            show_message(
+                self, f"Updated {quoted(entry.shown_title)}{warnings and f', with {warnings}'}."
+            )
+            self.action_reload()
+
+    async def _edit(self, draft: Draft) -> Saved | None:
+        """Let the user edit until the text is stored or given up; None if it was not changed."""
+        while True:
+            try:
+                is_changed = draft.edit(partial(suspended, self.app))
+            finally:
+                # No deletion could be undone while the editor was open.
+                self.session.deletions.restart_grace()
+            if not is_changed:
+                return None
+            saved = await call(self.session.store, lambda store: draft.save(store))
+            if not saved.problems:
+                return saved
+            shown = [(str(at), each.message) for at, each in enumerate(saved.problems, 1)]
+            more = [("", f"and {len(shown) - MAX_PROBLEMS:,} more")] if shown[MAX_PROBLEMS:] else []
+            dialog = ConfirmDialog(
+                "This cannot be stored. Continue editing?",
+                [*shown[:MAX_PROBLEMS], *more],
+                consequence="Otherwise, your text is kept in a file.",
+                verb="Continue",
+            )
+            if not await self.app.push_screen_wait(dialog):
+                return saved
+
     def action_delete(self) -> None:
         """Delete the resumes after the grace, unless the user undoes the deletion."""
         if (found := self.find_resumes("delete")) is None:
@@ -237,6 +299,17 @@ class ResumeActions(PaneScreen[ResumeRef]):
     def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
         """Return the dialog for exporting the resumes."""
         return ExportDialog(account, resume_ids, self.session.settings)
+
+
+def open_draft(store: Store, *, account: str, resume_id: str, accepted: Format) -> Draft:
+    """Return a draft of the resume."""
+    owner = accounts.get_account(store, account)
+    return Draft(owner.id, stored_resumes.get_resume(store, owner.id, resume_id), accepted)
+
+
+def _kept(draft: Draft) -> str:
+    """Return a sentence that says where the text is; empty if it is what was opened."""
+    return f" Your text is in {draft.path}" if draft.is_changed else ""
 
 
 def find_claim(
@@ -276,7 +349,11 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     """A resume's page."""
 
     MODE = "resumes"
-    WAITED_FOR = ResumeActions.action_export, ResumeActions.action_open_pdf
+    WAITED_FOR = (
+        ResumeActions.action_export,
+        ResumeActions.action_open_pdf,
+        ResumeActions.action_edit_resume,
+    )
     BINDINGS = bindings(Place.RESUME)
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
@@ -347,7 +424,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         if not self.is_split or self.list.current is None:
             yield "next_view(1)"
         if self.list.current is None:
-            yield from ("choose", "open_pdf", "export", "delete")
+            yield from ("choose", "open_pdf", "export", "edit_resume", "delete")
 
     def row_key(self, row: Entry) -> str:
         return self._position(row.id)

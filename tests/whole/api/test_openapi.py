@@ -31,8 +31,8 @@ path = {users}
 peers = ["ada", "bob"]
 
 [checks.positive_data_acceptance]
-# Beside success only what an id that is none gets.
-expected-statuses = [200, 201, 304, 404]
+# Beside success only what an id that is none gets, and an If-Match that is none.
+expected-statuses = [200, 201, 304, 404, 412]
 
 [checks.negative_data_rejection]
 # A text that is too long for its field may be too long for a body as well.

@@ -1,0 +1,148 @@
+"""The user's own editor, for a file and for the text of a resume."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec.json
+
+from resumes.analyzer import Format, parse, sent_json
+from resumes.analyzer.fault import Fault, decoded, find_fault
+from resumes.errors import (
+    InvalidArgument,
+    InvalidInput,
+    InvalidJson,
+    InvalidResume,
+    Issue,
+    ResumeChanged,
+)
+from resumes.store import Store, stored_resumes
+from resumes.store.stored_resumes import StoredResume
+
+LINE_EDITORS: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|kak|joe|jed|ne|mg")
+"""Editors that accept `+LINE` as the line to start at."""
+
+
+def edit(
+    path: Path,
+    line: int | None,
+    suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> bool:
+    """Open the file in the editor, at the line if the editor accepts one, and wait for it to end.
+
+    `suspended` returns a block in which the editor has the terminal. Return whether the file was
+    changed. Raises InvalidArgument if the user's setting is not a command, if the file cannot be edited
+    here, or if the editor exits with an error.
+    """
+    setting = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        words = shlex.split(setting) or ["vi"]
+    except ValueError as error:
+        raise InvalidArgument(f'Cannot run the editor "{setting}": {error}') from error
+    takes_line = line is not None and LINE_EDITORS.fullmatch(Path(words[0]).name)
+    command = [*words, *([f"+{line}"] if takes_line else []), str(path)]
+    # The terminal sends Ctrl+C to both processes; only the editor should act on it.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        saved = _state(path)
+        with suspended():
+            code = subprocess.run(command, check=False).returncode
+        if code:
+            raise InvalidArgument(f"{command[0]} failed (exit code {code})")
+        return _state(path) != saved
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
+            raise InvalidArgument(
+                "The file was moved or deleted in the meantime, so nothing was saved. Open it again"
+            ) from error
+        raise InvalidArgument(f"Cannot edit with {command[0]}: {error.strerror}") from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class Saved(NamedTuple):
+    """What became of a draft: with problems nothing was stored."""
+
+    problems: Sequence[Issue] = ()
+    warnings: Sequence[Issue] = ()
+
+
+class Draft:
+    """The text of a resume in a private file, in which it stays until it is stored or discarded."""
+
+    def __init__(self, account_id: str, resume: StoredResume, accepted: Format) -> None:
+        """Write the file. Raises InvalidArgument if that is not possible."""
+        self._account_id = account_id
+        self._resume = resume
+        self._accepted = accepted
+        self._text = msgspec.json.format(sent_json(resume.document), indent=2) + b"\n"
+        try:
+            # Only this user may read the folder.
+            folder = Path(tempfile.mkdtemp(prefix="resumes-edit-"))
+            self.path = folder / f"{resume.entry.id}.json"
+            self.path.write_bytes(self._text)
+        except OSError as error:
+            raise InvalidArgument(
+                f"Cannot write the text to edit: {error.strerror or error}. "
+                "This needs room in /tmp or TMPDIR"
+            ) from error
+        self._line: int | None = None
+
+    def edit(self, suspended: Callable[[], AbstractContextManager[None]] = nullcontext) -> bool:
+        """Open the text in the editor, at its first problem. Return whether it differs from what is
+        stored. Raises what `edit` raises."""
+        edit(self.path, self._line, suspended)
+        return self.is_changed
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the file differs from what is stored, or cannot be read."""
+        try:
+            return self.path.read_bytes() != self._text
+        except OSError:
+            return True
+
+    def save(self, store: Store) -> Saved:
+        """Store the text in place of the resume, and remove the file; do neither if it has problems.
+
+        Raises ResumeChanged if the resume was changed since it was read, NotFound if it was deleted, and
+        what `Store.write` raises.
+        """
+        text = self.path.read_bytes()
+        try:
+            parsed = parse(text, self._accepted)
+        except InvalidInput as error:
+            issues = error.issues if isinstance(error, InvalidResume) else ()
+            offset = error.offset if isinstance(error, InvalidJson) else None
+            at = find_fault(text, Fault(issues[0].path if issues else None, offset))
+            self._line = None if at is None else decoded(text).count("\n", 0, at) + 1
+            return Saved(problems=issues or (Issue("", error.message),))
+        stored_resumes.update_resume(
+            store, self._account_id, self._resume.entry.id, parsed, check=self._check
+        )
+        self.discard()
+        return Saved(warnings=parsed.warnings)
+
+    def _check(self, stored: StoredResume) -> None:
+        before = self._resume
+        if (stored.entry.updated_at, stored.document) != (before.entry.updated_at, before.document):
+            raise ResumeChanged(
+                "The resume was changed while you edited it, so nothing was stored. Edit it again"
+            )
+
+    def discard(self) -> None:
+        """Remove the file, with what an editor has left beside it."""
+        shutil.rmtree(self.path.parent, ignore_errors=True)
