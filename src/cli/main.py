@@ -39,7 +39,12 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "show": ("cli.commands.resumes:show", "Show a resume."),
         "export": ("cli.commands.resumes:export", "Export resumes to files or to standard output."),
         "edit": ("cli.commands.edit:edit", "Edit a resume in your editor."),
-        "delete": ("cli.commands.resumes:delete", "Delete a resume."),
+        "delete": (
+            "cli.commands.resumes:delete",
+            "Delete a resume, or all resumes of a label, a search or a time.",
+        ),
+        "label": ("cli.commands.labels:label", "Change the label of resumes."),
+        "labels": ("cli.commands.labels:labels", "List an account's labels."),
         "imports": (
             "cli.commands.imports:imports",
             "List, retry, release and dismiss files from watched folders.",

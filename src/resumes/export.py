@@ -27,9 +27,9 @@ from resumes.rendering import DEFAULT_CHOICE, PdfOptions, Renderer, RenderingFai
 from resumes.rendering.fonts import font_folders
 from resumes.rendering.page import file_name as pdf_name
 from resumes.store import stored_resumes
-from resumes.store.search import find_page
+from resumes.store.search import iter_entries
 from resumes.store.store import Store
-from resumes.store.stored_resumes import MAX_LIMIT, StoredResume
+from resumes.store.stored_resumes import StoredResume
 from resumes.text import counted
 
 
@@ -225,21 +225,14 @@ def export_resumes(
 
 
 def iter_resumes(
-    store: Store, account_id: str, text: str | None = None, *, is_typing: bool = False
+    store: Store,
+    account_id: str,
+    text: str | None = None,
+    *,
+    label: str | None = None,
+    is_typing: bool = False,
 ) -> Iterator[StoredResume]:
-    """Yield the account's resumes that match the query, or all, oldest first.
-
-    Resumes deleted in the meantime are left out, and those that are not in the search index: see
-    `search_index.catch_up`. `is_typing` is as in `find_page`. Raises InvalidArgument if there is a
-    text without words.
-    """
-    cursor: str | None = ""
-    while cursor is not None:
-        if text is None:
-            page = stored_resumes.list_page(store, account_id, cursor=cursor, limit=MAX_LIMIT)
-        else:
-            page, _ = find_page(store, account_id, text, cursor=cursor, is_typing=is_typing)
-        for entry in page.entries:
-            with contextlib.suppress(NotFound):
-                yield stored_resumes.get_resume(store, account_id, entry.id)
-        cursor = page.cursor
+    """Yield the resumes of `iter_entries`, without those deleted in the meantime."""
+    for entry in iter_entries(store, account_id, text, label=label, is_typing=is_typing):
+        with contextlib.suppress(NotFound):
+            yield stored_resumes.get_resume(store, account_id, entry.id)

@@ -4,7 +4,8 @@ import contextlib
 import locale
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.store import Store, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.search import describe_unsearched, find_page
+from resumes.store.search import describe_unsearched, find_page, iter_entries
 from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
 from resumes.text import counted
 
@@ -204,12 +205,13 @@ def get_resume(
     session: Session, store: Store, account: AccountInfo, resume_id: str
 ) -> StoredResume:
     """Return the stored resume. Raises NotFound, which says how to list the IDs."""
-    with _explained(session, account, resume_id):
+    with explained(session, account, resume_id):
         return stored_resumes.get_resume(store, account.id, resume_id)
 
 
 @contextlib.contextmanager
-def _explained(session: Session, account: AccountInfo, resume_id: str) -> Iterator[None]:
+def explained(session: Session, account: AccountInfo, resume_id: str) -> Iterator[None]:
+    """Make a NotFound of the block say how to list the IDs."""
     try:
         yield
     except NotFound:
@@ -248,6 +250,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     metavar="TEXT",
     help="Export all resumes that match TEXT, oldest first; see `resumes list --help`.",
 )
+@label_option("Export all resumes with this label, or those of them that match --filter.")
 @account_option()
 @click.option(
     "--to",
@@ -286,6 +289,7 @@ def export(
     resume_ids: tuple[str, ...],
     is_all: bool,
     words: str | None,
+    label: str | None,
     account: str | None,
     folder: Path | None,
     overwrite: bool,
@@ -301,9 +305,9 @@ def export(
     `resumes import` converts JSON Resume files back to the analyzer format. By default, each PDF uses the
     layout of the resume. If standard output is a pipe or a file, you can write a single PDF to it.
     """
-    if is_all + bool(resume_ids) + (words is not None) != 1:
+    if is_all + bool(resume_ids) + (words is not None or label is not None) != 1:
         raise click.UsageError(
-            "Give the IDs of the resumes to export, or use either --all or --filter"
+            "Give the IDs of the resumes to export, or use either --all, or --filter and --label"
         )
     resume_ids = tuple(dict.fromkeys(resume_ids))  # a repeated ID would look like an earlier export
     is_pdf = kind == ExportFormat.PDF.value
@@ -334,7 +338,7 @@ def export(
             # All are read first, so that a wrong ID is an error before anything is written.
             [get_resume(session, store, chosen, resume_id) for resume_id in resume_ids]
             if resume_ids
-            else exports.iter_resumes(store, chosen.id, words)
+            else exports.iter_resumes(store, chosen.id, words, label=label)
         )
         total = chosen.resume_count if is_all else len(resume_ids) or None
         # Without a folder the resumes go to standard output, perhaps the status line's terminal.
@@ -392,27 +396,89 @@ def _say_missing_fonts(missing: Iterable[tuple[str, str]], folder: Path) -> None
 
 
 @command()
-@click.argument("resume_id", metavar="ID")
+@click.argument("resume_id", metavar="[ID]", required=False)
+@label_option("Delete all resumes with this label.")
+@click.option(
+    "--filter",
+    "words",
+    metavar="TEXT",
+    help="Delete all resumes that match TEXT; see `resumes list --help`.",
+)
+@click.option(
+    "--before",
+    metavar="DATE",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Delete all resumes created before this day, such as 2026-01-31, in UTC.",
+)
 @account_option()
 @YES
 @pass_session
-def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
-    """Delete a resume.
+def delete(
+    session: Session,
+    resume_id: str | None,
+    label: str | None,
+    words: str | None,
+    before: datetime | None,
+    account: str | None,
+    yes: bool,
+) -> ExitCode:
+    """Delete a resume, or all resumes of a label, a search or a time.
 
-    A deleted resume no longer counts toward the plan's limit. A file with the same content can then be
-    imported again. The command does not delete exports, backups, or the file from which the resume was
+    With several of the options --label, --filter and --before, the command deletes only resumes that meet
+    all of them. A deleted resume no longer counts toward the plan's limit. A file with the same content can
+    then be imported again. The command does not delete exports, backups, or the files from which resumes were
     imported.
     """
-    with session.store() as store:
+    if (resume_id is None) == (label is None and words is None and before is None):
+        raise click.UsageError("Give the ID of a resume, or --label, --filter or --before")
+    with sigterm_as_interrupt(), session.store() as store:
         chosen = choose_account(session, store, account)
-        with _explained(session, chosen, resume_id):
-            # Not its document: `db check` tells users to delete resumes whose document is lost.
-            entry = stored_resumes.get_entry(store, chosen.id, resume_id)
-        if not yes:
-            confirm(f'Permanently delete "{safe_text(entry.shown_title)}"?')
-        stored_resumes.delete_resume(store, chosen.id, resume_id)
-    sentence = (
-        f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}". '
-        "Its imported file, backups and exports are kept: see docs/security.md to erase them."
+        shown = safe_text(chosen.name)
+        if resume_id is not None:
+            with explained(session, chosen, resume_id):
+                # Not its document: `db check` tells users to delete resumes whose document is lost.
+                entry = stored_resumes.get_entry(store, chosen.id, resume_id)
+            if not yes:
+                confirm(f'Permanently delete "{safe_text(entry.shown_title)}"?')
+            stored_resumes.delete_resume(store, chosen.id, resume_id)
+            sentence = f'Deleted resume {safe_text(resume_id)} from account "{shown}".'
+            sentence += f" Its imported file{KEPT}"
+            session.answer({"deleted": resume_id}, sentence)
+            return ExitCode.DONE
+        unsearched = 0
+        if words is not None:
+            unsearched = _index_all(store, chosen.id, timeout_s=EXPORT_CATCH_UP_TIMEOUT_S)
+        day = "~" if before is None else f"{before:%Y-%m-%d}"
+        found = iter_entries(store, chosen.id, words, label=label)
+        ids = [entry.id for entry in found if entry.created_at < day]
+        if ids and not yes:
+            confirm(f'Permanently delete {counted(len(ids), "resume")} from account "{shown}"?')
+        deleted = _delete_all(store, chosen, ids)
+    sentence = f'Deleted {counted(deleted, "resume")} from account "{shown}".'
+    session.answer(
+        {"deleted": deleted}, f"{sentence} Imported files{KEPT}" if deleted else sentence
     )
-    session.answer({"deleted": resume_id}, sentence)
+    if unsearched:
+        say(f"Incomplete: {describe_unsearched(unsearched)}. Delete again later.")
+    return ExitCode.FAILED if unsearched else ExitCode.DONE
+
+
+KEPT = ", backups and exports are kept: see docs/security.md to erase them."
+
+
+def _delete_all(store: Store, account: AccountInfo, ids: Sequence[str]) -> int:
+    """Delete the resumes and return how many there were; if this is cut off, say how far it came."""
+    deleted = 0
+
+    def count(number: int) -> None:
+        nonlocal deleted
+        deleted = number
+        show("deleted", number)
+
+    try:
+        with counting("resumes", len(ids)) as show:
+            return stored_resumes.delete_resumes(store, account.id, ids, on_count=count)
+    except BaseException:
+        # The transaction that was under way may still have succeeded.
+        say(f"Stopped: deleted at least {deleted:,} of {counted(len(ids), 'resume')}.")
+        raise

@@ -1,12 +1,29 @@
 """Labels: the group of a resume, such as a class or a client; a resume has at most one."""
 
 import unicodedata
-from typing import Final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from sqlmodel import Session, col, func, select
 
 from resumes.errors import InvalidArgument
+from resumes.store import search_index
+from resumes.store.schema import Document, ResumeRow
+from resumes.store.store import Store
 from resumes.text import is_harmless
 
 MAX_LABEL_CHARS: Final = 100
+
+MAX_CHANGED: Final = 50
+"""How many resumes one transaction changes: each is indexed again, while other writes wait."""
+
+
+class LabelCount(NamedTuple):
+    """A label, and how many resumes have it."""
+
+    label: str
+    resumes: int
 
 
 def check_label(text: str) -> str:
@@ -27,3 +44,46 @@ def label_of_folder(folder: str) -> str | None:
     """
     name = unicodedata.normalize("NFC", folder.strip())
     return name[:MAX_LABEL_CHARS].rstrip() or None
+
+
+def list_labels(store: Store, account_id: str) -> list[LabelCount]:
+    """Return the account's labels in the order of their characters."""
+    label = col(ResumeRow.label)
+    of_account = ResumeRow.account_id == account_id, label.is_not(None)
+    counts = select(label, func.count()).where(*of_account).group_by(label).order_by(label)
+    return [LabelCount(*row) for row in store.fetch(counts)]
+
+
+def set_label(
+    store: Store,
+    account_id: str,
+    resume_ids: Sequence[str],
+    label: str | None,
+    *,
+    on_count: Callable[[int], None] = lambda done: None,
+) -> int:
+    """Give those of the resumes that exist this label, or none; return how many there are.
+
+    `updated_at` stays, since the content does. `on_count` is called with the number so far after each
+    transaction.
+    """
+    done = 0
+    for start in range(0, len(resume_ids), MAX_CHANGED):
+        ids = resume_ids[start : start + MAX_CHANGED]
+        done += store.write(partial(_set_label, account_id, ids, label), account_id=account_id)
+        on_count(done)
+    return done
+
+
+def _set_label(
+    account_id: str, resume_ids: Sequence[str], label: str | None, session: Session
+) -> int:
+    rows = [session.get(ResumeRow, (account_id, resume_id)) for resume_id in resume_ids]
+    found = [row for row in rows if row is not None]
+    for row in found:
+        if row.label != label:
+            row.label = label
+            stored = session.get(Document, (account_id, row.id))
+            document = None if stored is None else stored.document
+            search_index.replace(session, account_id, row, document)
+    return len(found)

@@ -29,7 +29,7 @@ from resumes.store.search_engine import (
 )
 from resumes.store.statements import in_order
 from resumes.store.store import Store
-from resumes.store.stored_resumes import MAX_LIMIT, Page, check_cursor
+from resumes.store.stored_resumes import MAX_LIMIT, Page, check_cursor, list_page
 
 T = TypeVar("T")
 
@@ -101,6 +101,31 @@ def find_page(
     if len(entries) > limit:
         return SearchResult(Page(entries[:limit], entries[limit - 1].id), unindexed)
     return SearchResult(Page(entries, stopped_at), unindexed)
+
+
+def iter_entries(
+    store: Store,
+    account_id: str,
+    text: str | None = None,
+    *,
+    label: str | None = None,
+    is_typing: bool = False,
+) -> Iterator[Entry]:
+    """Yield the account's resumes that match the query and have the label, or all, oldest first.
+
+    Those that are not in the index are left out: see `search_index.catch_up`. Raises InvalidArgument if
+    there is a text without words.
+    """
+    cursor: str | None = ""
+    while cursor is not None:
+        if text is None:
+            page = list_page(store, account_id, cursor=cursor, limit=MAX_LIMIT, label=label)
+        else:
+            page, _ = find_page(
+                store, account_id, text, cursor=cursor, label=label, is_typing=is_typing
+            )
+        yield from page.entries
+        cursor = page.cursor
 
 
 _ACCOUNT: Final = select(

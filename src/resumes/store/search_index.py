@@ -21,7 +21,7 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from resumes.analyzer.person import find_person
-from resumes.errors import ResumesError
+from resumes.errors import ResumesError, StoreIncompatible
 from resumes.search.words import index_tokens
 from resumes.store.identifiers import position_of, resume_id
 from resumes.store.schema import (
@@ -33,32 +33,48 @@ from resumes.store.schema import (
     accounts,
     documents,
     resumes,
+    search_entries,
     search_progress,
 )
 from resumes.store.search_engine import SearchEngine, engine_on, remove_unused_words
-from resumes.store.statements import Prepared, blob, in_order, looked_up, pk_equals, upsert
+from resumes.store.statements import (
+    Prepared,
+    blob,
+    in_order,
+    looked_up,
+    params_equal,
+    pk_equals,
+    upsert,
+)
 from resumes.store.store import Store, as_write
 from resumes.text import counted
 
 # Corrections, in the transaction that removes or changes a resume
 
 
-def remove(session: Session, account_id: str, resume_id: str) -> None:
-    """Remove the resume from the index, if it is there."""
-    _remove(session, account_id, _seqs(account_id).where(SearchEntry.id == resume_id))
+def remove(session: Session, account_id: str, resume_ids: Iterable[str]) -> None:
+    """Remove the resumes from the index, if they are there."""
+    keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
+    found = _SEQ.run_each(session.connection(), keys)
+    _remove(session, account_id, [seq for rows in found for (seq,) in rows.fetchall()])
 
 
 def remove_oldest(session: Session, account_id: str, count: int) -> None:
     """Remove this many of the account's entries, oldest first, when the account is deleted."""
-    _remove(session, account_id, _seqs(account_id).order_by(col(SearchEntry.seq)).limit(count))
+    oldest = _seqs(account_id).order_by(col(SearchEntry.seq)).limit(count)
+    _remove(session, account_id, session.exec(oldest).all())
 
 
-def replace(session: Session, account_id: str, resume: ResumeRow, document: str) -> None:
-    """Index the resume as it is now, if it was indexed before."""
+def replace(session: Session, account_id: str, resume: ResumeRow, document: str | None) -> None:
+    """Index the resume as it is now, if it was indexed before; without words if it is damaged."""
     seq = session.exec(_seqs(account_id).where(SearchEntry.id == resume.id)).one_or_none()
     if seq is not None:
         progress = session.get_one(SearchProgress, account_id)
-        tokens = index_tokens(document, title=resume.title, name=resume.name, label=resume.label)
+        tokens: set[str] = set()
+        with contextlib.suppress(StoreIncompatible):
+            tokens = index_tokens(
+                document or "", title=resume.title, name=resume.name, label=resume.label
+            )
         _engine(session, progress).replace(seq, tokens)
 
 
@@ -66,8 +82,15 @@ def _seqs(account_id: str) -> SelectOfScalar[int]:
     return select(SearchEntry.seq).where(SearchEntry.account_id == account_id)
 
 
-def _remove(session: Session, account_id: str, entries: SelectOfScalar[int]) -> None:
-    if seqs := session.exec(entries).all():
+_SEQ: Final = Prepared(
+    sqlalchemy.select(search_entries.c.seq).where(
+        params_equal(search_entries.c.account_id, search_entries.c.id)
+    )
+)
+
+
+def _remove(session: Session, account_id: str, seqs: Sequence[int]) -> None:
+    if seqs:
         progress = session.get_one(SearchProgress, account_id)
         _engine(session, progress).remove(seqs)
         progress.entries -= len(seqs)

@@ -99,11 +99,11 @@ COLUMNS = tuple(resumes.c[name] for name in Entry._fields)
 
 
 @cache
-def page_of(*, is_newest_first: bool, is_labelled: bool) -> Prepared:
-    """Return the statement of a page; `is_labelled` if it has only resumes with a label."""
+def page_of(*, is_newest_first: bool, has_label: bool) -> Prepared:
+    """Return the statement of a page, which with `has_label` is of the resumes with a label."""
     rows = select(*COLUMNS).where(params_equal(resumes.c.account_id)).limit(limit_param("rows"))
     rows = in_order(rows, resumes.c.id, bindparam("after"), is_newest_first=is_newest_first)
-    if is_labelled:
+    if has_label:
         rows = rows.where(rare(params_equal(resumes.c.label)))
     return Prepared(select(rows_as_json(*rows.subquery().c)))
 
@@ -165,7 +165,7 @@ def _asked(
     account_id: str, cursor: str, limit: int, is_newest_first: bool, label: str | None
 ) -> tuple[Prepared, dict[str, Any]]:
     """Return the statement of a page and its parameters, with one row more than the page has."""
-    statement = page_of(is_newest_first=is_newest_first, is_labelled=label is not None)
+    statement = page_of(is_newest_first=is_newest_first, has_label=label is not None)
     after = bound_of(check_cursor(cursor), is_newest_first=is_newest_first)
     rows = max(1, min(limit, MAX_LIMIT)) + 1
     return statement, {"account_id": account_id, "after": after, "rows": rows, "label": label}
@@ -344,14 +344,54 @@ async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> 
 
 
 def _delete(account_id: str, resume_id: str, session: Session) -> None:
-    gone = session.exec(delete(resumes).where(pk_equals(resumes, account_id, resume_id)))
-    if gone.rowcount != 1:
+    if not _delete_all(account_id, [resume_id], session):
         raise NotFound("Resume not found")
-    session.exec(delete(documents).where(pk_equals(documents, account_id, resume_id)))
-    change_count(session, account_id, -1)
-    session.exec(
+
+
+MAX_DELETED = 500
+"""How many resumes one transaction deletes, so that other writes do not wait long."""
+
+
+def delete_resumes(
+    store: Store,
+    account_id: str,
+    resume_ids: Sequence[str],
+    *,
+    on_count: Callable[[int], None] = lambda deleted: None,
+) -> int:
+    """Delete those of the resumes that exist, at most 500 in a transaction; return how many.
+
+    `on_count` is called with the number so far after each transaction.
+    """
+    deleted = 0
+    for start in range(0, len(resume_ids), MAX_DELETED):
+        ids = resume_ids[start : start + MAX_DELETED]
+        deleted += store.write(partial(_delete_all, account_id, ids), account_id=account_id)
+        on_count(deleted)
+    return deleted
+
+
+_DELETE_ROWS = (
+    Prepared(delete(resumes).where(pk_equals(resumes))),
+    Prepared(delete(documents).where(pk_equals(documents))),
+    Prepared(
         delete(imported_digests).where(
-            imported_digests.c.account_id == account_id, imported_digests.c.resume_id == resume_id
+            params_equal(imported_digests.c.account_id),
+            imported_digests.c.resume_id == bindparam("id"),
         )
-    )
-    search_index.remove(session, account_id, resume_id)
+    ),
+)
+
+
+def _delete_all(account_id: str, resume_ids: Sequence[str], session: Session) -> int:
+    these = resumes.c.account_id == account_id, resumes.c.id.in_(resume_ids)
+    connection = session.connection()
+    found = connection.execute(select(resumes.c.id).where(*these)).scalars().all()
+    if found:
+        # Each by its whole key: a list of keys may be looked for all through the account (pitfalls S24).
+        rows = [{"account_id": account_id, "id": resume_id} for resume_id in found]
+        for statement in _DELETE_ROWS:
+            statement.run_many(connection, rows)
+        change_count(session, account_id, -len(found))
+        search_index.remove(session, account_id, found)
+    return len(found)

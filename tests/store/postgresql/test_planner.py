@@ -115,13 +115,13 @@ RESUMES = """
 """
 
 
-@pytest.mark.parametrize("is_labelled", [False, True], ids=["all", "of a label"])
+@pytest.mark.parametrize("has_label", [False, True], ids=["all", "of a label"])
 @pytest.mark.parametrize("is_newest_first", [False, True], ids=["oldest first", "newest first"])
 @pytest.mark.parametrize("is_known", [False, True], ids=["just grown", "known to the statistics"])
 def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
-    url: str, is_known: bool, is_newest_first: bool, is_labelled: bool
+    url: str, is_known: bool, is_newest_first: bool, has_label: bool
 ) -> None:
-    page = page_of(is_newest_first=is_newest_first, is_labelled=is_labelled)
+    page = page_of(is_newest_first=is_newest_first, has_label=has_label)
     with open_store(url), psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER TABLE resumes SET (autovacuum_enabled = off)")
         connection.execute("INSERT INTO accounts VALUES ('a', 'a', 'free', '2027-01-15', NULL)")
@@ -132,6 +132,6 @@ def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
         sql, _ = page.bound(dialect, {"account_id": "", "after": "", "rows": 1, "label": ""})
         result = connection.pgconn.exec_(b"EXPLAIN (GENERIC_PLAN) " + numbered(sql))
         plan = b"\n".join(result.get_value(row, 0) or b"" for row in range(result.ntuples))
-    index = b"ix_resumes_label" if is_labelled else b"resumes_pkey"
+    index = b"ix_resumes_label" if has_label else b"resumes_pkey"
     assert re.search(b"Index Scan (Backward )?using " + index, plan)
     assert b"Sort" not in plan
