@@ -95,6 +95,30 @@ class Clients(World):
         """A resume is shown as it was sent."""
         self._show(self.key_of(name), self.resume_of(name, place))
 
+    @rule(name=NAMES, of=NAMES, place=PLACES, body=BODIES)
+    def update(self, name: str, of: str, place: int, body: Body) -> None:
+        """A resume has another content, where it was; one of another account is not found."""
+        key, resume_id = self.key_of(name), self.resume_of(of, place)
+        expected = self.model.updates(key, resume_id, body, self.reach.now_us())
+        answer = self.reach.ask(requests.of_one("PUT", resume_id, body.raw), key.secret)
+        model.check(answer, expected)
+        if expected.status == 200:
+            assert ("warnings" in answer.json) == body.warns
+            key.account.update(resume_id, body)
+
+    @rule(name=NAMES, place=PLACES, bodies=st.tuples(BODIES, BODIES))
+    def update_what_was_read(self, name: str, place: int, bodies: tuple[Body, Body]) -> None:
+        """Of two who update what they have read, the second is refused."""
+        key, resume_id = self.key_of(name), self.resume_of(name, place)
+        shown = self.reach.ask(requests.of_one("GET", resume_id), key.secret)
+        if shown.status != 200 or None in (bodies[0].view, bodies[1].view):
+            return
+        tag = {"If-Match": shown.headers["etag"]}
+        for body, status in zip(bodies, (200, 412), strict=True):
+            request = requests.of_one("PUT", resume_id, body.raw, **tag)
+            assert self.reach.ask(request, key.secret).status == status
+        key.account.update(resume_id, bodies[0])
+
     @rule(name=NAMES, place=PLACES)
     def delete(self, name: str, place: int) -> None:
         """A resume is gone, and its place is free."""

@@ -27,6 +27,7 @@ BAD_KEY = "Invalid API key"
 NO_LISTING = "API access requires a business plan"
 OTHER_BODY = "Idempotency-Key was already used with a different body"
 NOT_FOUND = "Resume not found"
+NO_HEADER = "Missing required field: header (must be an object)"
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class Stored:
     body: Body
     since_us: int
     until_us: int
+    is_updated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,15 @@ class Account:
             self.imported[resume_id] = stored.body
             self.unexplained.add(resume_id)
 
+    def update(self, resume_id: str, body: Body) -> None:
+        """The resume has this content, in its place; that of its file is still known as its own."""
+        stored = self.resumes[resume_id]
+        self.resumes[resume_id] = dataclasses.replace(stored, body=body, is_updated=True)
+
     def remove(self, resume_id: str) -> None:
         """The resume is gone; its content may be imported again."""
-        stored = self.resumes.pop(resume_id)
-        if self.contents.get(stored.body.number) == resume_id:
-            del self.contents[stored.body.number]
+        del self.resumes[resume_id]
+        self.contents = {number: id_ for number, id_ in self.contents.items() if id_ != resume_id}
 
     def after(self, cursor: str, limit: int) -> tuple[list[str], str | None]:
         """The ids of the page behind a cursor, and the cursor of the next one."""
@@ -286,7 +292,7 @@ class Model:
         if not key.counts(now_us):
             return BAD
         if body.view is None:
-            return Expected(400, "Missing required field: header (must be an object)")
+            return Expected(400, NO_HEADER)
         used = None if once is None else key.account.once.get(once)
         if used is not None and not used.is_expired(now_us):
             if used.raw != body.raw:
@@ -313,6 +319,14 @@ class Model:
         if listing.status == 200 and resume_id not in key.account.resumes:
             return Expected(404, NOT_FOUND)
         return listing
+
+    def updates(self, key: Key, resume_id: str, body: Body, now_us: int) -> Expected:
+        """What updating one resume comes to, on any plan and in a full account."""
+        if not key.counts(now_us):
+            return BAD
+        if body.view is None:
+            return Expected(400, NO_HEADER)
+        return self.deletes(key, resume_id, now_us)
 
     def deletes(self, key: Key, resume_id: str, now_us: int) -> Expected:
         """What deleting one resume comes to, on any plan."""
@@ -356,7 +370,7 @@ def check_page(answer: Answer, account: Account, ids: list[str], cursor: str | N
         assert entry["title"] == stored.body.title
         assert entry["filename"] == f"{''.join(stored.body.name.split())}Resume.pdf"
         assert timestamp(stored.since_us) <= entry["createdAt"] <= timestamp(stored.until_us)
-        assert entry["updatedAt"] == entry["createdAt"]
+        assert (entry["updatedAt"] > entry["createdAt"]) == stored.is_updated
 
 
 def check_view(told: object, account: Account, resume_id: str) -> None:

@@ -102,7 +102,7 @@ class Request:
     def headers_with(self, secret: str) -> dict[str, str]:
         """All its headers; its own replace those that every request has."""
         usual = {"Authorization": f"Bearer {secret}"}
-        if self.method == "POST":
+        if self.body:
             usual["Content-Type"] = "application/json"
         return usual | dict(self.headers)
 
@@ -127,6 +127,6 @@ def listing(cursor: str, limit: int | None) -> Request:
     return Request(path=f"{RESUMES}?{query}")
 
 
-def of_one(method: str, resume_id: str) -> Request:
-    """Shows a resume, or deletes it."""
-    return Request(method, f"{RESUMES}/{resume_id}")
+def of_one(method: str, resume_id: str, body: bytes = b"", **headers: str) -> Request:
+    """Shows a resume, updates or deletes it."""
+    return Request(method, f"{RESUMES}/{resume_id}", body, headers)
