@@ -1,6 +1,8 @@
 """Updates of a resume, and the entity tags that guard them (docs/api.md, Update)."""
 
+import itertools
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from resumes.store import accounts
@@ -93,6 +95,37 @@ def test_of_updates_at_once_with_the_same_tag_exactly_one_succeeds(client: Clien
 
     assert sorted(statuses) == [200] + [412] * 15
     assert client.get(resume_id).json() == a_resume(f"Zoe {statuses.index(200)}")
+
+
+def test_pages_that_are_read_while_resumes_are_updated_have_each_resume_once(
+    client: Client, place: Place
+) -> None:
+    created = [create(client, f"Ada {number}") for number in range(40)]
+    walked = threading.Event()
+
+    def update(first: int) -> None:
+        writer = Client(place.url, client.key)
+        numbers = itertools.cycle(range(first, len(created), 2))
+        while not walked.is_set():
+            assert writer.put(created[next(numbers)], a_body("Zoe")).status_code == 200
+        writer.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        updates = [threads.submit(update, first) for first in range(2)]
+        try:
+            for _ in range(20):
+                seen: list[str] = []
+                cursor: str | None = ""
+                while cursor is not None:
+                    page = client.page(f"limit=7&cursor={cursor}").json()
+                    seen += [resume["id"] for resume in page["resumes"]]
+                    cursor = page["pagination"]["cursor"]
+                assert seen == created
+        finally:
+            walked.set()
+        for one in updates:
+            one.result()
+    assert "Zoe Resume" in {entry["title"] for entry in client.page().json()["resumes"]}
 
 
 def test_updates_need_neither_a_place_nor_a_plan(free_client: Client, place: Place) -> None:

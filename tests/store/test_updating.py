@@ -1,8 +1,15 @@
 """A resume that is updated: what changes, what stays, and who wins (docs/api.md, Update)."""
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -25,6 +32,7 @@ from tests.support.store.builders import (
     entries_of,
     find_flaws,
     index_all,
+    indexed_words,
     made_ids,
 )
 
@@ -200,3 +208,47 @@ def test_what_is_no_resume_of_the_account_cannot_be_updated(
         with pytest.raises(NotFound, match=r"^Resume not found$"):
             asyncio.run(stored_resumes.update_resume_async(store, ana.id, resume_id, new))
     assert stored_resumes.get_resume(store, theirs.id, foreign) == read
+
+
+UPDATING: Final = """
+    import sys
+    from itertools import count
+    from resumes.store import open_store, stored_resumes
+    from tests.support.store.builders import a_person
+
+    _, url, account_id, resume_id = sys.argv
+    with open_store(url) as store:
+        for number in count():
+            person = a_person(f"Zoe{number}", title=f"Nr {number}").resume
+            stored_resumes.update_resume(store, account_id, resume_id, person)
+            print(number, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_after_a_kill_an_update_is_stored_whole_or_not_at_all(
+    url: str, store: Store, ana: AccountInfo
+) -> None:
+    made, other = add_people(store, ana, "Zoe0", "Bo")
+    index_all(store)
+    for acknowledged in (1, 2, 5, 9, 20, 40):
+        command = [sys.executable, "-c", textwrap.dedent(UPDATING), url, ana.id, made]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+            assert process.stdout is not None
+            for _ in range(acknowledged):
+                assert process.stdout.readline()
+            process.kill()
+            told = acknowledged + len(process.stdout.readlines())
+        stored = stored_resumes.get_resume(store, ana.id, made)
+        name = stored.entry.name
+        assert name in {f"Zoe{told - 1}", f"Zoe{told}"}
+        assert json.loads(stored.document)["header"]["name"] == name
+        assert (stored.entry.title or "").removeprefix("Nr ") == name.removeprefix("Zoe")
+        assert found(store, ana, f'"{name}"') == [made]
+        assert found(store, ana, "zoe*") == [made]
+        words = {word[1:] for word in indexed_words(store) if word[1:].startswith("zoe")}
+        assert max(words) == name.lower()  # all others are its beginnings
+        assert all(map(name.lower().startswith, words))
+        assert find_flaws(store) == []
+    assert found(store, ana, "bo") == [other]

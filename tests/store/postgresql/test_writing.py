@@ -109,6 +109,9 @@ WRITES: Final[Mapping[str, Callable[[Store, KeyHolder, str], object]]] = {
     "delete a resume": lambda store, holder, resume_id: stored_resumes.delete_resume(
         store, holder.account_id, resume_id
     ),
+    "update a resume": lambda store, holder, resume_id: stored_resumes.update_resume(
+        store, holder.account_id, resume_id, a_resume().resume
+    ),
     "note a key's use": lambda store, holder, _: asyncio.run(
         api_keys.mark_used_async(store, holder)
     ),

@@ -121,7 +121,7 @@ def a_request(
 ) -> bytes:
     """The bytes of a request; an underscore in a header's name is a hyphen."""
     lines = [f"{method} {path} HTTP/1.1", "Host: resumes.test", f"Authorization: Bearer {key}"]
-    if method == "POST":
+    if method in ("POST", "PUT"):
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + body

@@ -19,6 +19,9 @@ NEAR_S = 0.000_5
 is printed."""
 
 
+BODIES = {"PUT": load.a_body("resume")}
+
+
 class Tenants(NamedTuple):
     """Ids that mean different things to "eve", who asks."""
 
@@ -35,7 +38,7 @@ class Tenants(NamedTuple):
 
     def visible(self, key: str, method: str = "GET", path: str = RESUMES) -> Any:
         """All of an answer but what names the request and the moment."""
-        answer = load.call(self.url, load.a_request(key, method, path))
+        answer = load.call(self.url, load.a_request(key, method, path, BODIES.get(method, b"")))
         hidden = {"x-request-id", "date"}
         headers = {name: value for name, value in answer.headers.items() if name not in hidden}
         body = answer.json
@@ -60,7 +63,7 @@ def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
         yield Tenants(server.url, eve_key, scene.key, foreign, deleted)
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_a_foreign_id_is_answered_as_one_that_never_was(tenants: Tenants, method: str) -> None:
     foreign, *others = (
         tenants.visible(tenants.eve_key, method, f"{RESUMES}/{ids[0]}")
@@ -80,7 +83,7 @@ def test_a_wrong_key_is_answered_like_a_missing_one(tenants: Tenants) -> None:
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_time_does_not_tell_a_foreign_id_from_an_unknown_one(
     tenants: Tenants, method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,7 +97,9 @@ def test_time_does_not_tell_a_foreign_id_from_an_unknown_one(
     with Wire(tenants.url) as wire:
         for _ in range(rounds):
             for name in random.sample(list(ids), len(ids)):
-                data = load.a_request(tenants.eve_key, method, f"{RESUMES}/{ids[name]()}")
+                data = load.a_request(
+                    tenants.eve_key, method, f"{RESUMES}/{ids[name]()}", BODIES.get(method, b"")
+                )
                 began_s = time.perf_counter()
                 assert wire.call(data).status == 404
                 took_s[name].append(time.perf_counter() - began_s)
