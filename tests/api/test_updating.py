@@ -160,6 +160,14 @@ def test_what_create_refuses_is_refused_in_the_same_words(client: Client) -> Non
     assert client.put(resume_id, b"{", If_Match='"x"').status_code == 400
 
 
+def test_a_repeated_create_does_not_undo_an_update(client: Client) -> None:
+    created = client.post(a_body("Ada"), Idempotency_Key="once")
+    client.put(created.json()["id"], a_body("Zoe"))
+
+    assert client.post(a_body("Ada"), Idempotency_Key="once").content == created.content
+    assert client.get(created.json()["id"]).json() == a_resume("Zoe")
+
+
 def test_another_accounts_resume_is_not_found(client: Client, free_client: Client) -> None:
     foreign = create(client)
     for resume_id in (foreign, "0" * 24, "x"):

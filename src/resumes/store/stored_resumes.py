@@ -275,6 +275,17 @@ Check = Callable[[StoredResume], None]
 """Raises the error with which a change of the resume, as it is stored now, is refused."""
 
 
+# A lost or damaged document is replaced, too.
+_SET_DOCUMENT = Prepared(
+    lambda dialect: replace_on_conflict(
+        upsert(documents, dialect).values(
+            {column.name: bindparam(column.name) for column in documents.columns}
+        ),
+        documents,
+    )
+)
+
+
 def update_resume(
     store: Store, account_id: str, resume_id: str, new: Resume, *, check: Check | None = None
 ) -> str:
@@ -315,15 +326,8 @@ def _update(
     row.title, row.name, row.filename, row.person = new.title, new.name, new.filename, new.person
     row.updated_at = timestamp_after(row.updated_at, now_us)
     document = new.document.decode()
-    values = {
-        "account_id": account_id,
-        "id": resume_id,
-        "crc32": crc32(new.document),
-        "document": document,
-    }
-    # A lost or damaged document is replaced, too.
-    statement = upsert(documents, connection.dialect).values(values)
-    session.exec(replace_on_conflict(statement, documents))
+    values = (account_id, resume_id, crc32(new.document), document)
+    _SET_DOCUMENT.run_many(connection, [dict(zip(documents.columns.keys(), values, strict=True))])
     search_index.replace(session, account_id, row, document)
     return row.updated_at
 
