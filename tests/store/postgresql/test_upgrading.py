@@ -108,7 +108,7 @@ def test_s25_a_running_program_writes_no_more_once_a_newer_one_has_upgraded_the_
             lambda: close_store(running, "sqlite:////elsewhere.db", "1"),
         ):
             with pytest.raises(
-                StoreIncompatible, match=rf"newer version \(schema {NEXT}.* {LAST}\)"
+                StoreUnavailable, match=rf"newer version \(schema {NEXT}.* {LAST}\)"
             ):
                 write()
     assert rows(

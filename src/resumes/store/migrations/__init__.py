@@ -46,12 +46,12 @@ def find_state(connection: Connection, label: str) -> str:
             f"The store {label} has tables, but no version of them: it was not copied whole. Copy it "
             "with its rows"
         )
-    raise newer_version(label, revision)
+    raise StoreIncompatible(describe_newer(label, revision))
 
 
-def newer_version(label: str, revision: str) -> StoreIncompatible:
-    """Return the error for a store with a revision that this program does not know."""
-    return StoreIncompatible(
+def describe_newer(label: str, revision: str) -> str:
+    """Return the message about a store with a revision that this program does not know."""
+    return (
         f"The store {label} was created by a newer version (schema {revision}, this program supports "
         f"{list_revisions()[-1]}). Update resume-service"
     )

@@ -210,7 +210,7 @@ class PostgresWriter(WriteQueue):
             outcomes = apply_all(connection, batch)
             ((oldest, closed_for, number, server),) = driver(connection).run(BEFORE_COMMIT, ()).rows
             if oldest not in self._revisions:  # the store was upgraded meanwhile (pitfalls S25)
-                raise migrations.newer_version(self._label, oldest)
+                raise StoreUnavailable(migrations.describe_newer(self._label, oldest))
             refuse_if_closed(closed_for, batch)
         except BaseException as error:
             _roll_back(own, error)
