@@ -102,11 +102,8 @@ class NewPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-class Folder(NewPath):
-    """A folder that exists or can be created."""
-
-    def __init__(self) -> None:
-        super().__init__(file_okay=False)
+class FileOrFolder(NewPath):
+    """A file or folder that exists or can be created."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -115,6 +112,13 @@ class Folder(NewPath):
         from pathlib import Path
 
         return Path(os.fsdecode(super().convert(value, param, ctx)))
+
+
+class Folder(FileOrFolder):
+    """A folder that exists or can be created."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False)
 
 
 def _store_flag(context: click.Context, option: click.Parameter, value: Any) -> None:

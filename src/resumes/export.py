@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
+from typing import Final
 
 import msgspec.json
 import orjson
@@ -22,10 +23,11 @@ from resumes.analyzer import (
     to_jsonresume,
 )
 from resumes.errors import InvalidArgument, NotFound
-from resumes.output_files import drafted
+from resumes.output_files import OutputFile, drafted
 from resumes.rendering import DEFAULT_CHOICE, PdfOptions, Renderer, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_folders
 from resumes.rendering.page import file_name as pdf_name
+from resumes.spreadsheet import CSV_START, csv_row
 from resumes.store import stored_resumes
 from resumes.store.search import iter_entries
 from resumes.store.store import Store
@@ -45,11 +47,15 @@ class ExportFormat(StrEnum):
     PDF = "pdf"
     """For people."""
 
+    CSV = "csv"
+    """One table of all resumes: see `spreadsheet`."""
+
 
 SUFFIXES = {
     ExportFormat.ANALYZER: ".json",
     ExportFormat.JSON_RESUME: ".jsonresume.json",
     ExportFormat.PDF: ".pdf",
+    ExportFormat.CSV: ".csv",
 }
 """The endings of the files; they differ, so that one folder can have all exports of a resume."""
 
@@ -65,10 +71,10 @@ class Exported:
     """The file's name otherwise."""
 
     content: bytes | None
-    """The resume as JSON on one line; None for a PDF."""
+    """The resume as JSON on one line; None for other formats."""
 
     body: bytes
-    """The content of the file."""
+    """The content of the file; for CSV, the row."""
 
     left_out: tuple[str, ...] = ()
     missing: str | None = None
@@ -112,6 +118,8 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         if self._format is ExportFormat.ANALYZER:
             content = public_json(resume.document, self._accepted)
             return Exported(*names, content, _indented(content))
+        if self._format is ExportFormat.CSV:
+            return Exported(*names, None, csv_row(resume, self._accepted))
         view = shown_view(resume.document, self._accepted)
         content = orjson.dumps(to_jsonresume(view))
         return Exported(*names, content, _indented(content), sections_left_out(view))
@@ -153,6 +161,46 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
                 break
         self._written.add(name.name.casefold())
         return path
+
+
+class CsvFile:
+    """A new file for the rows of an export. With `overwrite` it may replace an earlier one.
+
+    Create it before a store is opened, as an `OutputFile`, whose errors it raises.
+    """
+
+    NAME: Final = "resumes.csv"
+
+    def __init__(self, path: Path, *, overwrite: bool) -> None:
+        if path.is_dir():
+            path /= self.NAME
+        remedy = (
+            "--overwrite replaces only CSV exports. Choose another file"
+            if overwrite
+            else "choose another file, or replace an earlier export with --overwrite"
+        )
+        self._output = OutputFile(
+            path,
+            remedy=remedy,
+            may_replace=lambda file: overwrite and file.read(len(CSV_START)) == CSV_START,
+        )
+
+        self.path = path
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[Exported], bool]]:
+        """Return the `write` of an export. The file appears, complete, at the end of the block."""
+
+        def write(exported: Exported) -> bool:
+            file.write(exported.body)
+            return False
+
+        def finish(draft: Path, path: Path) -> None:
+            self._output.put(draft)
+
+        with self._output.explained(), drafted(self.path, finish, mode=0o666) as file:
+            file.write(CSV_START)
+            yield write
 
 
 def _is_free_for(path: Path, body: bytes) -> bool:

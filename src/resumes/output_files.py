@@ -122,7 +122,7 @@ class OutputFile:
     ) -> None:
         self.path = path
         self._replaced: _Signature | None = None
-        with self._explained():
+        with self.explained():
             check_name(path)
             if (found := _find_signature(path)) is not None:
                 with path.open("rb") as file:
@@ -136,14 +136,15 @@ class OutputFile:
         Raises InvalidArgument if that fails, and Conflict if the name was taken or the file to be
         replaced was changed in the meantime.
         """
-        with self._explained():
+        with self.explained():
             if self._replaced is not None and _find_signature(self.path) == self._replaced:
                 replace(draft, self.path)
             else:
                 place(draft, self.path)
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
+        """Raise InvalidArgument, which names the file, for an OSError of the block."""
         try:
             yield
         except OSError as error:

@@ -4,7 +4,7 @@ import contextlib
 import locale
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import click
 import msgspec.json
 
 from cli.errors import ExitCode
-from cli.groups import YES, Folder, account_option, command, confirm, label_option
+from cli.groups import YES, FileOrFolder, account_option, command, confirm, label_option
 from cli.output import (
     Column,
     instant,
@@ -36,6 +36,7 @@ from resumes.export import Exported, ExportFormat
 from resumes.rendering import PdfOptions
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
+from resumes.spreadsheet import CSV_START
 from resumes.store import Store, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.search import describe_unsearched, find_page, iter_entries
@@ -254,12 +255,12 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 @account_option()
 @click.option(
     "--to",
-    "folder",
-    type=Folder(),
+    "target",
+    type=FileOrFolder(),
     metavar="DIR",
     help="Write one file per resume to this folder instead of writing to standard output. Each "
     "file is named after the person in the resume. If a different file already has that name, "
-    "the new file's name includes the resume's ID.",
+    "the new file's name includes the resume's ID. With --format csv, the path of the file.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace existing files that have the same names.")
 @click.option(
@@ -291,7 +292,7 @@ def export(
     words: str | None,
     label: str | None,
     account: str | None,
-    folder: Path | None,
+    target: Path | None,
     overwrite: bool,
     kind: str,
     layout: str | None,
@@ -303,17 +304,20 @@ def export(
     On standard output, the command writes each resume as one line of JSON (NDJSON). Exports in the analyzer
     format can be imported again unchanged. Exports in the JSON Resume format do not contain all fields.
     `resumes import` converts JSON Resume files back to the analyzer format. By default, each PDF uses the
-    layout of the resume. If standard output is a pipe or a file, you can write a single PDF to it.
+    layout of the resume. If standard output is a pipe or a file, you can write a single PDF to it. CSV is one
+    table for a spreadsheet program, with a line for each resume.
     """
     if is_all + bool(resume_ids) + (words is not None or label is not None) != 1:
         raise click.UsageError(
             "Give the IDs of the resumes to export, or use either --all, or --filter and --label"
         )
     resume_ids = tuple(dict.fromkeys(resume_ids))  # a repeated ID would look like an earlier export
-    is_pdf = kind == ExportFormat.PDF.value
+    is_pdf, is_csv = kind == ExportFormat.PDF.value, kind == ExportFormat.CSV.value
     if not is_pdf and (layout or paper or anonymous):
         raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
-    if is_pdf and folder is None:
+    if target is not None and not is_csv and target.is_file():
+        raise click.UsageError(f"--to names a folder, but {target} is a file")
+    if is_pdf and target is None:
         if len(resume_ids) != 1:
             raise click.UsageError("Several PDFs need a folder: use --to DIR")
         if sys.stdout.isatty():
@@ -321,6 +325,10 @@ def export(
                 "A PDF cannot be shown in a terminal: use --to DIR, or redirect it to a file"
             )
 
+    table = None
+    if is_csv and target is not None:
+        table = exports.CsvFile(target, overwrite=overwrite)
+        target = table.path
     settings = session.settings()
     choice = PdfOptions(layout, None if paper is None else Paper(paper), anonymous)
     with (
@@ -342,18 +350,19 @@ def export(
         )
         total = chosen.resume_count if is_all else len(resume_ids) or None
         # Without a folder the resumes go to standard output, perhaps the status line's terminal.
-        with counting("resumes", total, is_wanted=folder is not None) as show_count:
-            write = (
-                _put_exported
-                if folder is None
-                else partial(exporter.write, folder, overwrite=overwrite)
-            )
-            summary = exports.export_resumes(
-                exporter, resumes, write, on_count=partial(show_count, "exported")
-            )
+        with counting("resumes", total, is_wanted=target is not None) as show_count:
+            if target is None and is_csv:
+                _put_bytes(CSV_START)
+            write: Callable[[Exported], bool] = _put_exported
+            if target is not None:
+                write = partial(exporter.write, target, overwrite=overwrite)
+            with contextlib.nullcontext(write) if table is None else table.opened() as write:
+                summary = exports.export_resumes(
+                    exporter, resumes, write, on_count=partial(show_count, "exported")
+                )
     for resume_id, error in summary.failed:
         say(safe_text(f"Could not generate the PDF of resume {resume_id}: {error}"))
-    where = "" if folder is None else f" to {safe_text(str(folder))}"
+    where = "" if target is None else f" to {safe_text(str(target))}"
     kept = 0 if overwrite else summary.existing
     replaced = f" ({counted(summary.existing, 'file')} overwritten)" if summary.existing else ""
     count = counted(summary.exported - kept, "resume")
@@ -372,10 +381,17 @@ def export(
 
 def _put_exported(exported: Exported) -> bool:
     if exported.content is None:
-        sys.stdout.buffer.write(exported.body)
+        _put_bytes(exported.body)
     else:
         put_json_text(exported.content.decode())
     return False
+
+
+def _put_bytes(body: bytes) -> None:
+    if sys.stdout.isatty():
+        put(safe_text(body.decode("utf-8-sig").removesuffix("\r\n")))
+    else:
+        sys.stdout.buffer.write(body)
 
 
 def _say_missing_fonts(missing: Iterable[tuple[str, str]], folder: Path) -> None:
