@@ -110,7 +110,7 @@ def rehearse(
         summary.ignored += 1
         on_ignored(Ignored(escaped(seen.name), why))
 
-    by_name = {info.name: info for info in accounts.list_accounts(store)}
+    by_folder = accounts.by_folder(accounts.list_open(store))
     held = {account_id for _, account_id in watched_folder.count_held(root)}
     rehearsed: dict[str, RehearsedAccount] = {}
     bundles: list[tuple[Claim, RehearsedAccount]] = []
@@ -133,7 +133,7 @@ def rehearse(
                 by_age.append((seen.signature.mtime_ns, seen))
             elif (why := find_why(f"{root}/{seen.name}")) is not None:
                 ignore(seen, why)
-        info = by_name.get(below or options.account or "")
+        info = by_folder.get(below or options.account or "")
         if info is None:
             summary.waiting += len(by_age)
             if by_age:

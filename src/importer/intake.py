@@ -94,7 +94,7 @@ class Intake:
     def find_owners(self, accounts: Mapping[str, AccountInfo]) -> None:
         """Find the inboxes, if that is due, and their owners. Raises OSError.
 
-        `accounts` are by name.
+        `accounts` are by folder.
         """
         if self.schedule.is_due:
             self.looks += 1

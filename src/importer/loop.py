@@ -296,14 +296,18 @@ class Importer:
             )
 
     def _find_owners(self) -> None:
-        self.intake.find_owners({info.name: info for info in self._accounts})
+        self.intake.find_owners(accounts.by_folder(self._accounts))
 
     def _check_account_owners(self) -> None:
-        """Find owners again if an account is gone: a new file goes to the account that has its folder's
-        name when the file is taken (pitfalls S14)."""
-        inboxes = self.intake.inboxes.values()
-        owner_ids = {box.account.id for box in inboxes if box.queue and box.account is not None}
-        if owner_ids and accounts.find_open(self.store, owner_ids) != owner_ids:
+        """Find owners again if an account is gone, or another has its former name by now: a new file goes to
+        the account that has its folder's name when the file is taken (pitfalls S14)."""
+        owned = {
+            (box.account.id, box.below or self.options.account)
+            for box in self.intake.inboxes.values()
+            if box.queue and box.account is not None
+        }
+        known = accounts.find_open(self.store, {owner_id for owner_id, _ in owned}) if owned else []
+        if owned - {(info.id, folder) for info in known for folder in info.folders}:
             self._accounts_due = self._monotonic()
             self._find_accounts()
             self._find_owners()

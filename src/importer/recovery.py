@@ -113,9 +113,10 @@ def _plan_one(
 
 
 def _is_of_its_account(store: Store, claim: Claim, default_account: str | None) -> bool:
-    """Return whether the account still has the folder's name, by which a file in the inbox is owned."""
+    """Return whether the account still has the folder's name, or had it, by which a file in the inbox is
+    owned."""
     folder, is_below, _ = claim.source.partition("/")
-    owner = accounts.find_account(store, folder if is_below else default_account or "")
+    owner = accounts.find_owner(store, folder if is_below else default_account or "")
     return owner is not None and owner.id == claim.account_id
 
 

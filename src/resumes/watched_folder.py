@@ -88,9 +88,8 @@ def find_filed(file: FileRow, inbox: Path) -> Path | None:
     if file.is_under_way:
         return None
     # An imported account may have another name than the account that the file was dropped for.
-    accounts = [
-        name for name in (file.account, file.name.partition("/")[0]) if NAME.fullmatch(name)
-    ]
+    names = file.account, *file.former_accounts.split(), file.name.partition("/")[0]
+    accounts = [name for name in dict.fromkeys(names) if NAME.fullmatch(name)]
     folders = [
         root / outcome_folder(file.outcome, file.reason, account, file.claimed_at)
         for root in find_roots(file, inbox)

@@ -87,6 +87,14 @@ class Deletions:
         """Remove the pending deletions of an account that was itself deleted."""
         self._pop(lambda pending: pending.account == account)
 
+    def rename(self, account: str, new: str) -> None:
+        """Keep the deletions of an account that was renamed."""
+        for pending in self.waiting.values():
+            if pending.account == account:
+                pending.account = new
+        self.waiting = {pending.key: pending for pending in self.waiting.values()}
+        self.gone = {(new if name == account else name, gone_id) for name, gone_id in self.gone}
+
     def left_s(self, deletion: Deletion) -> float:
         """Return how many seconds the deletion can still be undone."""
         return max(0.0, deletion.due_s - self._clock())

@@ -25,7 +25,7 @@ def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
     assert 'Created account "acme" (plan: free).' in created.stderr
     shown = run.answers("accounts", "show", "acme", "--json")
     assert {**shown, "id": "", "createdAt": ""} == {
-        "id": "", "name": "acme", "plan": "free", "createdAt": "", "resumes": 0,
+        "id": "", "name": "acme", "plan": "free", "createdAt": "", "resumes": 0, "formerNames": [],
         "maxResumes": 5, "freePlaces": 5, "apiListing": False, "lastResumeAt": None, "keys": 0,
         "activeKeys": 0, "lastKeyUseAt": None, "filesHeld": 0, "filesFailed": 0,
     }  # fmt: skip
@@ -170,6 +170,29 @@ def test_a_dry_run_says_so_and_changes_nothing(acme: CommandLine) -> None:
     )
     kept = acme.answers("plans", "list", "--json")["plans"][2]
     assert (kept["maxResumes"], kept["apiListing"]) == (1_000, True)
+
+
+def test_an_account_is_renamed(acme: CommandLine) -> None:
+    before = acme.answers("accounts", "show", "acme", "--json")
+
+    renamed = acme("accounts", "rename", "acme", "apex")
+
+    inbox = acme.home / "inbox"
+    assert renamed.stderr == (
+        f'Renamed account "acme" to "apex".\nDrop its files into {inbox}/apex, or into acme beside it\n'
+    )
+    assert (inbox / "apex").is_dir()
+    after = acme.answers("accounts", "show", "apex", "--json")
+    assert after == before | {"name": "apex", "formerNames": ["acme"]}
+    assert "former names   acme" in acme.succeeds("accounts", "show", "apex")
+    assert 'It was renamed to "apex"' in acme.fails(1, "list", "--account", "acme")
+    said = acme.fails(1, "accounts", "create", "acme")
+    assert said.startswith('"acme" is a former name of the account "apex"')
+    acme.succeeds("accounts", "create", "acme", "--force")
+    assert acme.answers("accounts", "show", "apex", "--json")["formerNames"] == []
+    acme.succeeds("accounts", "rename", "acme", "ace")
+    acme.succeeds("accounts", "rename", "apex", "acme", "--force")
+    assert acme.answers("accounts", "list", "--json")["accounts"][0]["formerNames"] == []
 
 
 def test_create_prints_the_key_alone(acme: CommandLine) -> None:

@@ -147,6 +147,23 @@ def test_s16_a_first_key_that_nobody_was_shown_is_replaced(run: CommandLine) -> 
 
 
 @pytest.mark.slow
+def test_the_account_of_the_first_run_may_be_renamed(run: CommandLine) -> None:
+    process, first = started(run)
+    run.succeeds("accounts", "rename", "default", "acme")
+    (Path(first["inbox"]) / "a.json").write_bytes(a_resume("Ada"))
+    wait_until(lambda: run.answers("list", "--json")["resumes"])
+    stop(process)
+
+    process, running = started(run)
+    stop(process)
+
+    assert running == first | {"url": running["url"], "inbox": str(run.home / "inbox/acme")}
+    assert [each["name"] for each in run.answers("accounts", "list", "--json")["accounts"]] == [
+        "acme"
+    ]
+
+
+@pytest.mark.slow
 def test_an_account_whose_deletion_was_interrupted_keeps_nothing_from_being_served(
     acme: CommandLine,
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from resumes import watched_folder
 from resumes.health.findings import Finding, Installation, Severity, remedy_for
 from resumes.health.import_checks import MAX_WAITING, WRITING_S, count_unclaimed, find_ignored_files
-from resumes.store import Store, import_requests, importers
+from resumes.store import Store, accounts, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
@@ -54,6 +54,16 @@ def test_folders_without_an_account_are_named(
     assert finding.text == f'the folder "{name}" does not match any account; its files are waiting'
     assert finding.command == command
     assert (finding.remedy or "").startswith(remedy)
+
+
+def test_a_folder_with_a_former_name_is_its_account_s(
+    installation: Installation, store: Store, account: AccountInfo, inbox: Path
+) -> None:
+    accounts.rename_account(store, account.name, "apex")
+    (inbox / account.name).mkdir()
+    (inbox / account.name / "cv.json").touch()
+    [finding] = find(installation, "inbox")
+    assert finding.severity is Severity.OK
 
 
 def test_folders_that_cannot_be_written_or_read_are_named(

@@ -347,6 +347,7 @@ WRONG: dict[str, list[Any]] = {
     "imported_items.outcome": ["zz"],
     "imported_items.resume_id": ["x"],
     "imported_digests.digest": [b"short"],
+    "accounts.former_names": ["Ana", "ana  bo", " ana", "a " * 100 + "a", "x" * 64],
     "api_keys.id": ["\x1b[2J"],
     "api_keys.name": ["x" * 101],
     "api_keys.masked": ["enh_live_x"],

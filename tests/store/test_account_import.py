@@ -152,6 +152,19 @@ def test_a_name_that_is_taken_or_none_is_refused(
         take(store, path, name="Ana~import")
 
 
+def test_former_names_are_neither_taken_nor_brought(
+    store: Store, ana: AccountInfo, path: Path
+) -> None:
+    exported(store, path)
+    accounts.rename_account(store, "ana", "bea")
+    with pytest.raises(Conflict, match=r'former name of the account "bea".*: choose another name'):
+        take(store, path, name="ana")
+    assert take(store, path, name="cleo").former_names == ""
+    owner = accounts.find_owner(store, "ana")
+    assert owner is not None
+    assert owner.id == ana.id
+
+
 def test_a_plan_that_is_not_here_is_refused_and_another_can_be_chosen(
     store: Store, ana: AccountInfo, path: Path
 ) -> None:

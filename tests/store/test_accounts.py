@@ -1,7 +1,9 @@
 """Accounts, what they hold, and the plans that limit them."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -55,6 +57,66 @@ def test_a_new_account_is_free_and_empty_listed_by_name_and_a_name_is_taken_once
 def test_an_account_name_that_is_no_safe_folder_name_is_refused(store: Store, name: str) -> None:
     with pytest.raises(InvalidArgument, match="Invalid account name"):
         accounts.create_account(store, name)
+
+
+def test_an_account_is_renamed_and_keeps_all_else(store: Store, ana: AccountInfo) -> None:
+    (resume_id,) = add_resumes(store, ana, 1)
+    key = api_keys.create_key(store, "ana")
+    for name in ("bea", "cleo", "ana", "bea"):
+        renamed = accounts.rename_account(store, accounts.list_accounts(store)[0].name, name)
+    assert (renamed.id, renamed.name, renamed.resume_count) == (ana.id, "bea", 1)
+    assert (renamed.former_names, renamed.folders) == ("cleo ana", ["bea", "cleo", "ana"])
+    assert api_keys.authenticate(store, key.secret).account_id == ana.id
+    assert [key.account for key in api_keys.list_keys(store, account="bea")] == ["bea"]
+    assert stored_resumes.get_resume(store, ana.id, resume_id).document
+    with pytest.raises(NotFound, match=r'"ana"\. It was renamed to "bea"'):
+        accounts.get_account(store, "ana")
+    with pytest.raises(NotFound):
+        accounts.rename_account(store, "ana", "dora")
+    for name in ("bea", "Bea"):
+        with pytest.raises((Conflict, InvalidArgument)):
+            accounts.rename_account(store, "bea", name)
+
+
+def test_a_former_name_is_given_only_to_an_account_that_takes_it(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    accounts.rename_account(store, "ana", "a")
+    takes: list[Callable[[], object]] = [
+        lambda: accounts.create_account(store, "ana"),
+        lambda: accounts.rename_account(store, "bo", "ana"),
+    ]
+    for take in takes:
+        with pytest.raises(Conflict, match='a former name of the account "a"'):
+            take()
+        owner = accounts.find_owner(store, "ana")
+        assert owner is not None
+        assert owner.id == ana.id
+    accounts.create_account(store, "an")  # a part of a former name is none
+    renamed = accounts.rename_account(store, "bo", "ana", takes_folder=True)
+
+    by_folder = accounts.by_folder(accounts.list_open(store))
+    ids = {folder: info.id for folder, info in by_folder.items() if folder != "an"}
+    assert ids == {"a": ana.id, "bo": bo.id, "ana": renamed.id}
+    assert renamed.id == bo.id
+    assert [accounts.find_owner(store, name) for name in ("none", "", "%")] == [None] * 3
+    assert [info.id for info in accounts.find_open(store, [ana.id, "f" * 16])] == [ana.id]
+
+
+def test_former_names_are_free_when_their_account_is_gone(store: Store, ana: AccountInfo) -> None:
+    accounts.rename_account(store, "ana", "bea")
+    accounts.delete_account(store, "bea")
+    assert accounts.find_owner(store, "ana") is None
+    assert accounts.create_account(store, "ana").former_names == ""
+
+
+def test_the_latest_hundred_former_names_are_kept(store: Store, ana: AccountInfo) -> None:
+    for before, name in pairwise(["ana", *(f"n{number}" for number in range(102))]):
+        accounts.rename_account(store, before, name)
+    assert accounts.get_account(store, "n101").folders[-2:] == ["n99", "n100"]
+    assert len(accounts.get_account(store, "n101").folders) == 101
+    accounts.create_account(store, "ana")
 
 
 def test_unknown_accounts_and_plans_are_not_found_and_the_known_plans_are_named(

@@ -35,6 +35,7 @@ SAYING: Final = {
 
 ACROSS: Final = {
     "resumes.store.accounts.list_accounts": "the admin's list of accounts",
+    "resumes.store.accounts.list_open": "an importer finds whose folders it watches",
     "resumes.store.integrity.": "db check looks for rows of accounts that are not there",
     "resumes.store.accounts.list_wrong": "doctor proves the quota of every account",
     "resumes.store.plans._affected": "whom a change of a plan hits, before it is made",

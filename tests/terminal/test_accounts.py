@@ -36,7 +36,7 @@ def names(screen: list[str]) -> list[str]:
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
     async with running(empty_store, screen="accounts") as pilot:
         await shows(pilot.app, "No accounts yet.", "Press n to create one.")
-        for key in ("p", "D", "K", "N", "I"):
+        for key in ("e", "p", "D", "K", "N", "I"):
             await leads(pilot, key, "No account to ")
     async with running(empty_store, screen="accounts", read_only=True) as pilot:
         await shows(pilot.app, "`resumes accounts create NAME`")
@@ -99,6 +99,24 @@ async def test_what_a_plan_means_and_whom_it_is_for_is_read_again_when_it_was_ch
 
         await leads(pilot, "D", "Permanently delete account ana?", "Keys       1 (1 active)")
     assert accounts.get_account(store, "ana").plan == "business"
+
+
+async def test_an_account_is_renamed_and_the_other_screens_follow(store: Store) -> None:
+    stored_many(store, 3)
+    an_account(store, "bo")
+    async with running(store, "ana", "1 of 3", account="ana") as pilot:
+        await leads(pilot, "space j space d", "Press u to undo")
+        await leads(pilot, "3", "2 accounts")
+        await leads(pilot, "e", "Rename account ana", "Files in the folder ana still belong to it")
+        await leads(pilot, "enter", "2 accounts")
+        await leads(pilot, "e", "Rename account ana")
+        await presses(pilot, *["backspace"] * 3)
+        await types(pilot, "bo", '! Account "bo" already exists.')
+        await types(pilot, "b\n", "Renamed ana to bob (plan: business). Inbox: inbox/bob")
+        await leads(pilot, "1", "bob")
+        await leads(pilot, "u", "1 of 3")
+    renamed = accounts.get_account(store, "bob")
+    assert (renamed.former_names, renamed.resume_count) == ("ana", 3)
 
 
 async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""`resumes accounts`: create, list, show, change, delete, export and import accounts."""
+"""`resumes accounts`: create, list, show, rename, change, delete, export and import accounts."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +37,11 @@ COLUMNS = (
 )
 
 
+FORCE = click.option(
+    "--force", is_flag=True, help="Take the name and its folder from an account that had it before."
+)
+
+
 @group()
 def accounts() -> None:
     """Create and manage accounts."""
@@ -45,22 +50,47 @@ def accounts() -> None:
 @accounts.command()
 @click.argument("name")
 @click.option("--plan", metavar="PLAN", default="free", show_default=True, help="Initial plan.")
+@FORCE
 @pass_session
-def create(session: Session, name: str, plan: str) -> None:
+def create(session: Session, name: str, plan: str, force: bool) -> None:
     """Create the account NAME."""
     with session.store(create=True) as store:
-        account = store_accounts.create_account(store, name, plan=plan)
+        account = store_accounts.create_account(store, name, plan=plan, takes_folder=force)
     session.answer(as_json(account), f'Created account "{account.name}" (plan: {account.plan}).')
+    _make_inbox(session, account)
+    if not session.as_json:
+        say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
+
+
+@accounts.command()
+@click.argument("name")
+@click.argument("new", metavar="NEW")
+@FORCE
+@pass_session
+def rename(session: Session, name: str, new: str, force: bool) -> None:
+    """Rename the account NAME to NEW.
+
+    The account keeps its resumes, its keys and its import history. Files in the folder NAME still belong
+    to it, until another account takes the name.
+    """
+    with session.store() as store:
+        account = store_accounts.rename_account(store, name, new, takes_folder=force)
+    session.answer(as_json(account), f'Renamed account "{name}" to "{account.name}".')
+    _make_inbox(session, account)
+
+
+def _make_inbox(session: Session, account: AccountInfo) -> None:
+    """Make the account's inbox, and say where it is."""
     inbox = session.settings().inbox / account.name
     try:
         inbox.mkdir(parents=True, exist_ok=True)
-    except OSError as error:  # the account is created nevertheless
+    except OSError as error:  # the account has its name nevertheless
         say(f"Its inbox {safe_text(str(inbox))} could not be made: {error.strerror}.")
-    else:
-        if not session.as_json:
-            say(f"Drop its files into {safe_text(str(inbox))}")
+        return
     if not session.as_json:
-        say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
+        former = " or ".join(account.former_names.split())
+        also = f", or into {former} beside it" if former else ""
+        say(f"Drop its files into {safe_text(str(inbox))}{also}")
 
 
 @accounts.command("list")
@@ -108,9 +138,11 @@ def show(session: Session, name: str) -> None:
         }
         put_json(as_json(account) | more)
         return
+    former = account.former_names.split()
     put_fields(
         [
             ("account", account.name),
+            *([("former names", ", ".join(former))] if former else []),
             ("id", account.id),
             ("plan", account.plan),
             ("resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"),
@@ -242,6 +274,7 @@ def as_json(account: AccountInfo) -> dict[str, Any]:
     return {
         "id": account.id,
         "name": account.name,
+        "formerNames": account.former_names.split(),
         "plan": account.plan,
         "createdAt": account.created_at,
         "resumes": account.resume_count,

@@ -54,11 +54,11 @@ def up(session: Session, /, **flags: Any) -> None:
     with alone(settings.home), stop_event() as stop, Supervisor(settings) as supervisor:
         # Only now: if another `up` on this home uses the port, its error comes first.
         listen(settings.host, settings.port).close()
-        key_file = _prepare(session, settings)
+        inbox, key_file = _prepare(session, settings)
         url = supervisor.start(stop)
         if url is None:
             return
-        _say_running(session, settings, url, key_file)
+        _say_running(session, inbox, url, key_file)
         with timed(is_wanted=settings.log_format != "json"):
             supervisor.watch(stop)
             say("Stopping.")
@@ -85,8 +85,8 @@ def alone(home: Path) -> Iterator[None]:
         lock.close()
 
 
-def _prepare(session: Session, settings: Settings) -> Path | None:
-    """Create store, account, inbox and key; return the path of the key file, or None."""
+def _prepare(session: Session, settings: Settings) -> tuple[Path, Path | None]:
+    """Create store, account, inbox and key; return the paths of the inbox, and of the key file or None."""
     with session.store(create=True) as store:
         settings.inbox.mkdir(exist_ok=True)
         try:
@@ -94,27 +94,30 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         except OSError as error:
             where = settings.inbox / OWN
             raise InvalidArgument(f"Cannot use {where}: {error.strerror}") from None
-        if accounts.find_account(store, ACCOUNT) is None:
+        account = accounts.find_owner(store, ACCOUNT)
+        if account is None:
             with contextlib.suppress(Conflict):  # another machine has just created it
                 accounts.create_account(store, ACCOUNT, plan=PLAN)
-            if accounts.find_account(store, ACCOUNT) is None:
+            account = accounts.find_owner(store, ACCOUNT)
+            if account is None:
                 # An interrupted deletion must not keep other accounts from being served.
                 line = session.command_line(
                     "accounts", "delete", ACCOUNT, "--with-resumes", "--yes"
                 )
                 say(f'Account "{ACCOUNT}" is being deleted. Finish deleting it: {line}')
-                return None
-        (settings.inbox / ACCOUNT).mkdir(exist_ok=True)
+                return settings.inbox / ACCOUNT, None
+        inbox = settings.inbox / account.name
+        inbox.mkdir(exist_ok=True)
         path = settings.home / KEY_FILE
-        new = make_first_key(store, ACCOUNT)
+        new = make_first_key(store, account.name)
         if new is None:
-            return path if _holds_valid_key(store, path) else None
+            return inbox, path if _holds_valid_key(store, path) else None
         if sys.stdout.isatty() and not session.as_json:
             show_once_or_revoke(store, new, _show)
-            return None
+            return inbox, None
         # Standard output may be a journal, in which the key must not end up.
         show_once_or_revoke(store, new, lambda secret: write_key(path, secret))
-        return path
+        return inbox, path
 
 
 def _holds_valid_key(store: Store, path: Path) -> bool:
@@ -133,8 +136,7 @@ def _show(secret: str) -> None:
     say()
 
 
-def _say_running(session: Session, settings: Settings, url: str, key_file: Path | None) -> None:
-    inbox = settings.inbox / ACCOUNT
+def _say_running(session: Session, inbox: Path, url: str, key_file: Path | None) -> None:
     if session.as_json:
         key_path = None if key_file is None else str(key_file)
         put_json_line({"url": url, "inbox": str(inbox), "keyFile": key_path})

@@ -167,7 +167,7 @@ def _iter_store_findings(
     known = accounts.list_accounts(store)
     yield from store_checks.iter_quota_findings(installation, known, plans.list_plans(store))
     yield from store_checks.iter_key_findings(installation, store)
-    names = {account.name for account in known}
+    names = {*accounts.by_folder(known)}
     other = import_checks.check_inbox_owner(installation, store, settings.inbox)
     if other is not None:
         yield other

@@ -57,7 +57,7 @@ def iter_inbox_findings(
 ) -> Iterator[Finding]:
     """Check that the importer can move all files of the inbox, and find those that it ignores.
 
-    `accounts` are the names of all accounts.
+    `accounts` are the names and former names of all accounts.
     """
     if not inbox.is_dir():
         yield Finding("inbox", f"{inbox} does not exist yet; `resumes up` creates it")
@@ -343,7 +343,7 @@ def iter_importer_findings(
 ) -> Iterator[Finding]:
     """Check each importer, and find files that wait while none is running for them.
 
-    `accounts` are the names of all accounts; `host` is the name of this machine, by default the
+    `accounts` are the names and former names of all accounts; `host` is the name of this machine, by default the
     system's.
     """
     host = host or socket.gethostname()

@@ -5,7 +5,7 @@ An account's id is random and never reused; its name may be reused. The account'
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +40,9 @@ from resumes.text import counted
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
+MAX_FORMER_NAMES = 100
+"""How many of an account's former names are kept, the latest."""
+
 ARRIVING = "~import"
 """The end of the name of an account that is being imported, invalid in other names. It is closed."""
 
@@ -137,6 +140,30 @@ def find_account(store: Store, name: str, *, include_closed: bool = False) -> Ac
     return _info(rows[0]) if rows else None
 
 
+def by_folder(infos: Iterable[AccountInfo]) -> dict[str, AccountInfo]:
+    """Return the accounts by the folders that belong to them. A name comes before a former name."""
+    infos = list(infos)
+    former = {folder: info for info in infos for folder in info.folders}
+    return former | {info.name: info for info in infos}
+
+
+def find_owner(store: Store, folder: str) -> AccountInfo | None:
+    """Return the open account that a folder of this name belongs to, if any."""
+    now = _find_renamed(store, folder)
+    return find_account(store, folder if now is None else now)
+
+
+def _find_renamed(store: Store, name: str) -> str | None:
+    """Return the name of the open account that had this name before, if any."""
+    if not NAME.fullmatch(name):
+        return None
+    return next(iter(store.fetch(select(Account.name).where(_had(name), IS_OPEN))), None)
+
+
+def _had(name: str) -> ColumnElement[bool]:
+    return (" " + accounts.c.former_names + " ").contains(f" {name} ")
+
+
 def _info(row: sqlalchemy.Row[*tuple[Any, ...]]) -> AccountInfo:
     return AccountInfo.model_validate(row._mapping)
 
@@ -145,6 +172,9 @@ def get_account(store: Store, name: str, *, include_closed: bool = False) -> Acc
     """Return the account of this name. Raises NotFound, for a closed one unless asked for."""
     account = find_account(store, name, include_closed=include_closed)
     if account is None:
+        now = _find_renamed(store, name)
+        if now is not None:
+            raise NotFound(f'Account not found: "{name}". It was renamed to "{now}"')
         raise unknown_account(name)
     return account
 
@@ -158,9 +188,9 @@ def unknown_account(name: str) -> NotFound:
     return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all accounts')
 
 
-def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
-    """Return the ids of accounts that exist and are not closed."""
-    return {*store.fetch(select(Account.id).where(col(Account.id).in_(account_ids), IS_OPEN))}
+def find_open(store: Store, account_ids: Collection[str]) -> Sequence[Account]:
+    """Return the accounts with these ids that exist and are not closed."""
+    return store.fetch(select(Account).where(col(Account.id).in_(account_ids), IS_OPEN))
 
 
 def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
@@ -176,21 +206,62 @@ def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
 # Creating and changing
 
 
-def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> AccountInfo:
-    """Create an account without resumes. Raises InvalidArgument, NotFound for the plan, Conflict."""
+def create_account(
+    store: Store, name: str, *, plan: str = FIRST_PLAN, takes_folder: bool = False
+) -> AccountInfo:
+    """Create an account without resumes. Raises InvalidArgument, NotFound for the plan, Conflict.
+
+    With `takes_folder`, the name may be a former name of another account, which loses it.
+    """
     check_name(name)
     account_id, now = identifiers.account_id(), timestamp(store.clock())
 
     def change(session: Session) -> None:
         check_plan(session, plan)
-        known = session.exec(select(Account).where(Account.name == name)).first()
-        if known is not None:
-            state = "already exists" if known.closed_at is None else "is still being deleted"
-            raise Conflict(f'Account "{name}" {state}')
+        take_name(session, name, takes_folder=takes_folder)
         add_account(session, Account(id=account_id, name=name, plan=plan, created_at=now))
 
     store.write(change)
     return get_account(store, name)
+
+
+def rename_account(store: Store, name: str, new: str, *, takes_folder: bool = False) -> AccountInfo:
+    """Rename the account; its former names stay the names of folders that belong to it.
+
+    `takes_folder` is as for `create_account`. Raises InvalidArgument, NotFound and Conflict.
+    """
+    check_name(new)
+
+    def change(session: Session) -> None:
+        account = lock_open_account(session, name)
+        take_name(session, new, account.id, takes_folder=takes_folder)
+        former = [each for each in (*account.former_names.split(), name) if each != new]
+        account.name, account.former_names = new, " ".join(former[-MAX_FORMER_NAMES:])
+
+    store.write(change)
+    return get_account(store, new)
+
+
+def take_name(
+    session: Session, name: str, account_id: str = "", *, takes_folder: bool = False
+) -> None:
+    """Raise Conflict if an account has the name, or had it and is not `account_id`; with `takes_folder`, make
+    an account that had it lose it."""
+    is_known = (col(Account.name) == name) | _had(name)
+    for known in session.exec(select(Account).where(is_known)).all():
+        if known.name == name:
+            state = "already exists" if known.closed_at is None else "is still being deleted"
+            raise Conflict(f'Account "{name}" {state}')
+        if known.id == account_id:
+            continue
+        if not takes_folder:
+            raise Conflict(
+                f'"{name}" is a former name of the account "{known.name}", to which files in the folder '
+                f'"{name}" still belong. Choose another name, or take the name and the folder with --force'
+            )
+        lock_account(session, known.id)
+        kept = [each for each in known.former_names.split() if each != name]
+        known.former_names = " ".join(kept)
 
 
 def add_account(session: Session, account: Account, *, last_id_us: int = 0) -> None:

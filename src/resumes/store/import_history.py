@@ -20,10 +20,12 @@ MAX_FILES = 1_000
 
 
 class FileRow(ImportedFileBase):
-    """A file's row in the ledger. `account` is the account's name, `root` the watched folder."""
+    """A file's row in the ledger. `account` is the account's name, `former_accounts` its former names with
+    blanks between them, and `root` the watched folder."""
 
     model_config: ClassVar[Any] = {"defer_build": True}  # most programs read none
     account: str
+    former_accounts: str
     outcome: FileOutcome
     root: str | None
     items: Items | None
@@ -40,6 +42,7 @@ class FileRow(ImportedFileBase):
 
 _FILES: Final = sqlalchemy.select(
     accounts.c.name.label("account"),
+    accounts.c.former_names.label("former_accounts"),
     *(column for column in imported_files.columns if column.name in FileRow.model_fields),
 ).join_from(imported_files, accounts)
 

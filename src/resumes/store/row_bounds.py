@@ -16,7 +16,7 @@ from resumes.analyzer import is_filename
 from resumes.analyzer.kinds import MAX_TEXT_CHARS
 from resumes.clock import system_clock
 from resumes.errors import InvalidInput, StoreIncompatible
-from resumes.store.accounts import ARRIVING, NAME
+from resumes.store.accounts import ARRIVING, MAX_FORMER_NAMES, NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
 from resumes.store.identifiers import ACCOUNT_ID, KEY_ID, RESUME_ID
 from resumes.store.import_ledger import (
@@ -114,6 +114,16 @@ CHECKS: Final[dict[str, Check]] = {
     "accounts.plan": _NAME,
     "accounts.on_newer": _one_of(("keep", "replace")),
     "accounts.first_month": _number(1),
+    "accounts.former_names": _is(
+        f"at most {MAX_FORMER_NAMES} names of accounts",
+        lambda value: (
+            value == ""
+            or (
+                len(names := value.split(" ")) <= MAX_FORMER_NAMES
+                and all(map(NAME.fullmatch, names))
+            )
+        ),
+    ),
     "deleted_accounts.id": _ACCOUNT,
     "account_usage.last_id_us": _is(
         "a number up to 100 years ahead of the clock",

@@ -72,6 +72,15 @@ class AccountBase(SQLModel):
     )
     # The number of January in what its analyzer writes; None: as the setting says.
     first_month: int | None = None
+    # With blanks between them. Folders of these names still belong to it (docs/decisions/0022).
+    former_names: str = Field(
+        default="", sa_type=BinaryText, sa_column_kwargs={"server_default": ""}
+    )
+
+    @property
+    def folders(self) -> list[str]:
+        """Return the names of the folders that belong to it: its name, and its former names."""
+        return [self.name, *self.former_names.split()]
 
 
 class Account(AccountBase, table=True):

@@ -1,4 +1,4 @@
-"""The accounts screen: list, details, creating, changing the plan, deleting."""
+"""The accounts screen: list, details, creating, renaming, changing the plan, deleting."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -8,6 +8,7 @@ from typing import Final
 
 from textual import on, work
 from textual.content import Content
+from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from resumes.store import accounts, import_history, plans
@@ -54,46 +55,32 @@ MAX_CHARS: Final = 80
 RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
 
-class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
-    """Creates an account. The result is the account, and why it has no inbox, empty if it has one.
+Made = tuple[AccountInfo, str]
+"""An account, and why it has no inbox, empty if it has one."""
 
-    `taken` holds the names in use.
-    """
 
-    VERB = "Create"
-    enter_submits = False
+class NameDialog(Dialog[Made]):
+    """Asks for a name, and saves the account under it. `taken` holds the names in use."""
+
     DEFAULT_CSS = """
-    CreateAccountDialog .-bad { color: $text-error; }
+    NameDialog .-bad { color: $text-error; }
     """
 
     def __init__(
-        self, session: UiSession, plans: Sequence[PlanInfo], taken: Collection[str]
+        self, session: UiSession, title: str, taken: Collection[str], *fields: Widget
     ) -> None:
         self._store = session.store
         self._inboxes = session.settings.inbox
-        self._plans = {plan.name: plan for plan in plans}
         self._taken = taken
         self.main_line = self._name_line = SafeInput(max_length=MAX_CHARS)
-        first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
-        self._plan_line = Choices(list(self._plans), first)
-        self._name_note, self._plan_note = Note(safe(RULE)), Note(safe(""))
-        super().__init__(
-            "New account",
-            LabelledField("Name", self._name_line),
-            self._name_note,
-            LabelledField("Plan", self._plan_line),
-            self._plan_note,
-        )
+        self._name_note = Note(safe(RULE))
+        name = LabelledField("Name", self._name_line)
+        super().__init__(title, name, self._name_note, *fields)
 
     @on(SafeInput.Changed)
     def check_name(self) -> None:
         """Show the problem of the name, if any."""
         self.show_problem(self.find_problem() if self._typed_name else "")
-
-    @on(Choices.Changed)
-    def show_plan(self) -> None:
-        plan = self._plans[self._plan_line.chosen]
-        self._plan_note.update(safe(f"Allows {plan.allowance}."))
 
     @property
     def _typed_name(self) -> str:
@@ -109,18 +96,74 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
         self._name_note.set_class(bool(problem), "-bad")
         self._name_note.update(safe(f"! {problem}" if problem else RULE))
 
+    def saving(self) -> Callable[[Store], AccountInfo]:
+        """Return a function that saves the account. It may raise Conflict."""
+        raise NotImplementedError
+
     def submit(self) -> None:
         self.is_saving = True  # immediately: a second press may be queued
-        self._create(self._typed_name, self._plan_line.chosen)
+        self._save(partial(save_with_inbox, save=self.saving(), inboxes=self._inboxes))
 
     @store_work()
-    async def _create(self, name: str, plan: str) -> None:
-        self.dismiss(await call(self._store, create_with_inbox, name, plan, self._inboxes))
+    async def _save(self, save: Callable[[Store], Made]) -> None:
+        self.dismiss(await call(self._store, save))
 
 
-def create_with_inbox(store: Store, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo, str]:
-    """Create the account and its inbox, or return why it has no inbox as well. Raises Conflict."""
-    account = accounts.create_account(store, name, plan=plan)
+class CreateAccountDialog(NameDialog):
+    """Creates an account."""
+
+    VERB = "Create"
+    enter_submits = False
+
+    def __init__(
+        self, session: UiSession, plans: Sequence[PlanInfo], taken: Collection[str]
+    ) -> None:
+        self._plans = {plan.name: plan for plan in plans}
+        first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
+        self._plan_line = Choices(list(self._plans), first)
+        self._plan_note = Note(safe(""))
+        plan = LabelledField("Plan", self._plan_line)
+        super().__init__(session, "New account", taken, plan, self._plan_note)
+
+    @on(Choices.Changed)
+    def show_plan(self) -> None:
+        plan = self._plans[self._plan_line.chosen]
+        self._plan_note.update(safe(f"Allows {plan.allowance}."))
+
+    def saving(self) -> Callable[[Store], AccountInfo]:
+        return partial(accounts.create_account, name=self._typed_name, plan=self._plan_line.chosen)
+
+
+FOLDER_STAYS: Final = (
+    "Files in the folder {} still belong to it, until another account takes that name."
+)
+
+
+class RenameDialog(NameDialog):
+    """Renames an account."""
+
+    VERB = "Rename"
+
+    def __init__(self, session: UiSession, account: AccountInfo, taken: set[str]) -> None:
+        self._account = account
+        note = Note(safe(FOLDER_STAYS.format(account.name), "dim"))
+        title, others = f"Rename account {account.name}", taken - {account.name}
+        super().__init__(session, title, others, note)
+        self._name_line.value = account.name
+
+    def submit(self) -> None:
+        if self._typed_name == self._account.name:
+            self.dismiss(None)
+        else:
+            super().submit()
+
+    def saving(self) -> Callable[[Store], AccountInfo]:
+        return partial(accounts.rename_account, name=self._account.name, new=self._typed_name)
+
+
+def save_with_inbox(store: Store, save: Callable[[Store], AccountInfo], inboxes: Path) -> Made:
+    """Save the account and make its inbox, or return why it has no inbox as well. Raises Conflict."""
+    account = save(store)
     try:
         (inboxes / account.name).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -188,6 +231,8 @@ def _iter_facts(store: Store, account: AccountInfo) -> Iterator[Fact]:
         yield "", f"{account.free_places:,} left"
     yield "Newest", minute(account.last_resume_at)
     yield "Created", minute(account.created_at)
+    if account.former_names:
+        yield "Former names", account.former_names.replace(" ", ", ")
     yield "ID", account.id
     yield "", ""
     yield "Plan", plan.name
@@ -281,7 +326,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
 
     def hidden(self) -> Iterable[str]:
         if self.list.current is None:
-            yield from ("choose", "change_plan", "show('keys')", "show('imports')")
+            yield from ("choose", "edit_account", "change_plan", "show('keys')", "show('imports')")
             yield "delete_account"
 
     def row_key(self, row: AccountInfo) -> str:
@@ -323,21 +368,39 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         if not self._plans:
             show_message(self, "Plans are still loading. Try again in a moment.")
             return
-        rows = map(self.list.pages.peek, range(self.list.pages.count))
-        taken = {row.name for row in rows if isinstance(row, AccountInfo)}
-        form = CreateAccountDialog(self.session, self._plans, taken)
+        form = CreateAccountDialog(self.session, self._plans, self._taken_names())
+        if (made := await self.app.push_screen_wait(form)) is not None:
+            self._show_made("Created", *made)
+
+    @work
+    async def action_edit_account(self) -> None:
+        if (account := self._account("rename")) is None:
+            return
+        form = RenameDialog(self.session, account, self._taken_names())
         if (made := await self.app.push_screen_wait(form)) is None:
             return
-        account, problem = made
+        name, new, session = account.name, made[0].name, self.session
+        session.deletions.rename(name, new)
+        session.accounts = {
+            mode: new if whose == name else whose for mode, whose in session.accounts.items()
+        }
+        self._show_made(f"Renamed {name} to", *made)
+
+    def _taken_names(self) -> set[str]:
+        rows = map(self.list.pages.peek, range(self.list.pages.count))
+        return {row.name for row in rows if isinstance(row, AccountInfo)}
+
+    def _show_made(self, verb: str, account: AccountInfo, problem: str) -> None:
+        """Show what was done, and where the account's inbox is or why it has none."""
         name, inboxes = account.name, self.session.settings.inbox
         if problem:
             show_message(
-                self, f"Created {name} without its inbox {inboxes / name}: {problem}.", "warning"
+                self, f"{verb} {name} without its inbox {inboxes / name}: {problem}.", "warning"
             )
         else:
             # The full path is often longer than the line.
             inbox = f"{inboxes.name}/{name}"
-            show_message(self, f"Created {name} (plan: {account.plan}). Inbox: {inbox}")
+            show_message(self, f"{verb} {name} (plan: {account.plan}). Inbox: {inbox}")
         self.action_reload(row=name)
 
     @store_work()

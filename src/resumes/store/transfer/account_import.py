@@ -39,6 +39,7 @@ from resumes.store.accounts import (
     delete_account,
     find_account,
     get_account,
+    take_name,
 )
 from resumes.store.row_bounds import YEAR_US
 from resumes.store.schema import (
@@ -141,8 +142,6 @@ def import_account(
             created_at=source.created_at,
             closed_at=timestamp(store.clock()),
         )
-        if find_account(store, chosen, include_closed=True) is not None:
-            raise _taken(chosen)
         if find_account(store, new.name, include_closed=True) is not None:
             delete_account(store, new.name, with_resumes=True)
         store.write(partial(_begin, new, source.last_id_us))
@@ -271,18 +270,19 @@ def _check_documents(connection: Connection, file: Path) -> None:
 # Filling the new account
 
 
-def _taken(name: str) -> Conflict:
-    return Conflict(f'Account "{name}" already exists: choose another name with --name')
-
-
-def _has_account(session: Session, name: str) -> bool:
-    return session.scalar(select(accounts.c.id).where(accounts.c.name == name)) is not None
+def _check_name(session: Session, name: str) -> None:
+    try:
+        take_name(session, name)
+    except Conflict as error:
+        what = error.message.partition(". ")[0]
+        raise Conflict(f"{what}: choose another name with --name") from None
 
 
 def _begin(new: AccountBase, last_id_us: int, session: Session) -> None:
     check_plan(session, new.plan, hint="Choose one with --plan")
-    if _has_account(session, new.name):
-        name = new.name.removesuffix(ARRIVING)
+    name = new.name.removesuffix(ARRIVING)
+    _check_name(session, name)
+    if session.scalar(select(accounts.c.id).where(accounts.c.name == new.name)) is not None:
         raise Conflict(f'Another process is already importing the account "{name}"')
     add_account(session, Account.model_validate(new), last_id_us=last_id_us)
 
@@ -380,8 +380,7 @@ def _check_arriving(session: Session, new: AccountBase) -> Account:
 def _open(new: AccountBase, session: Session) -> None:
     account = _check_arriving(session, new)
     name = new.name.removesuffix(ARRIVING)
-    if _has_account(session, name):
-        raise _taken(name)
+    _check_name(session, name)
     account.name, account.closed_at = name, None
 
 

@@ -24,6 +24,7 @@ def upgrade() -> None:
     op.add_column("resumes", sa.Column("first_month", sa.Integer))
     op.add_column("accounts", sa.Column("on_newer", text, nullable=False, server_default="keep"))
     op.add_column("accounts", sa.Column("first_month", sa.Integer))
+    op.add_column("accounts", sa.Column("former_names", text, nullable=False, server_default=""))
     no = sa.Column("is_read_only", sa.Boolean, nullable=False, server_default=sa.false())
     op.add_column("api_keys", no)
     for statement in INDEXES:
