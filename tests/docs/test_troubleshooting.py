@@ -22,7 +22,7 @@ from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.settings import Settings
 from resumes.store import accounts, api_keys, migrations, open_store
 from resumes.store.sqlite.driver import dbapi
-from tests.support.api.builders import RESUMES, Client, a_resume
+from tests.support.api.builders import RESUMES, Client, a_body, a_resume
 from tests.support.api.serving import fill_disk, serving
 from tests.support.pages import agrees
 from tests.support.programs import run
@@ -160,6 +160,10 @@ ANSWERED: Final[Mapping[str, Callable[[Scene], Any]]] = {
         scene.client(max_body_bytes=1_024).create(a_resume(title="x" * 2_000)),
     "Invalid cursor": lambda scene: scene.client().page("cursor=2"),
     "Resume not found": lambda scene: scene.client().get("0" * 24),
+    "The resume has changed: its ETag is none of those in If-Match, so nothing was stored. …":
+        lambda scene: (client := scene.client()).put(
+            client.create(a_resume()).json()["id"], a_body(), If_Match='"x"'
+        ),
     "The server is low on disk space, so nothing was stored; try again later": lambda scene:
         scene.on_a_full_disk().create(a_resume()),
     "PDF generation timeout. Please try again later.": lambda scene:
