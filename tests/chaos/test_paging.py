@@ -1,4 +1,4 @@
-"""Pages that are read while others create and delete, and with cursors that are no good."""
+"""Pages that are read while others create, update and delete, and with cursors that are no good."""
 
 import random
 import threading
@@ -23,6 +23,7 @@ from tests.support.api.scenes import page_of
 from tests.support.api.serving import wait_until
 
 CREATORS: Final = 4
+UPDATERS: Final = 2
 DELETERS: Final = 2
 WALKERS: Final = 3
 KEPT: Final = 300
@@ -62,6 +63,11 @@ class Shelf:
         with self._lock:
             self.created_s[resume_id] = time.monotonic()
             self._free.append(resume_id)
+
+    def pick(self) -> str | None:
+        """Any one that is there; None if there is none."""
+        with self._lock:
+            return self._chance.choice(self._free) if self._free else None
 
     def take(self) -> str | None:
         """One that the caller is about to delete; None while there are few."""
@@ -104,6 +110,7 @@ class Clients:
         self._key = key
         self._shelf = shelf
         self._stops = threading.Event()
+        self.updates = 0
         self.walks: list[Walk] = []
         self.followed: list[str] = []
         """What somebody saw who went on with the last id, all the time and to the end."""
@@ -112,7 +119,8 @@ class Clients:
         """They did enough. Raises what any of them met."""
         walkers = [partial(self._walk, random.Random(chance.random())) for _ in range(WALKERS)]
         works: list[Callable[[Wire], None]] = [*walkers]
-        works += [*[self._create] * CREATORS, *[self._delete] * DELETERS]
+        works += [self._create] * CREATORS
+        works += [*[self._update] * UPDATERS, *[self._delete] * DELETERS]
         with ThreadPoolExecutor(len(works) + 1) as pool:
             working = [pool.submit(self._repeat, work) for work in works]
             working.append(pool.submit(self._follow))
@@ -139,6 +147,15 @@ class Clients:
         answer = wire.call(load.a_request(self._key, "POST", body=load.a_body("paged")))
         assert answer.status == 201, answer
         self._shelf.put(answer.json["id"])
+
+    def _update(self, wire: Wire) -> None:
+        if (one := self._shelf.pick()) is None:
+            self._stops.wait(0.01)
+            return
+        body = load.a_body("paged again")
+        answer = wire.call(load.a_request(self._key, "PUT", f"{RESUMES}/{one}", body))
+        assert answer.status == 200 or one in self._shelf.began_to_delete_s, answer
+        self.updates += answer.status == 200
 
     def _delete(self, wire: Wire) -> None:
         taken = self._shelf.take()
@@ -175,14 +192,14 @@ class Clients:
 
 @pytest.mark.chaos(
     22,
-    fault="resumes are created and deleted while clients read pages",
+    fault="resumes are created, updated and deleted while clients read pages",
     promise="no entry appears twice or out of order, and no entry that exists during a whole pass through the list is skipped",
 )
 def test_pages_are_complete_while_resumes_are_created_and_deleted(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures, seed: random.Random
 ) -> None:
-    """On a server with two workers, four clients create resumes, two delete random resumes, three
-    read all pages, and one polls for new resumes."""
+    """On a server with two workers, four clients create resumes, two update and two delete random
+    resumes, three read all pages, and one polls for new resumes."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     key, shelf = checker.make_account(url), Shelf(seed)
 
@@ -196,6 +213,7 @@ def test_pages_are_complete_while_resumes_are_created_and_deleted(
     figures["passes_through_the_list"] = len(clients.walks)
     figures["entries_seen"] = sum(len(walk.ids) for walk in clients.walks)
     figures["created"] = len(shelf.created_s)
+    figures["updated"] = clients.updates
     figures["deleted"] = len(shelf.deleted_s)
     figures["violations"] = len(wrong)
     figures["skipped_by_the_polling_client"] = len(missed)
