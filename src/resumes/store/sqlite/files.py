@@ -128,7 +128,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
         with engine.connect() as connection:
             connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
             connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
-        upgrade_file(sqlite_engine(path, transactions=True), path)
+        upgrade_file(path)
     _share(life, path, 0)  # not atomic: another process may be replacing the store now
 
 
@@ -162,16 +162,18 @@ def create_private(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def upgrade_file(engine: Engine, path: Path) -> None:
+def upgrade_file(path: Path, *, backs_up: bool = True) -> None:
     """Bring the store to the newest revision; on any error it is unchanged.
 
     The caller holds the store exclusively. A store that is not empty is backed up first, as
     `<name>.before-<revision>`, next to it. Raises StoreUnavailable if that fails.
     """
-    with engine.connect() as connection:
-        older = migrations.find_state(connection, str(path)) == "older"
+    with sqlite_engine(path, transactions=True).connect() as connection:
+        state = migrations.find_state(connection, str(path))
         connection.rollback()
-        if older:
+        if state == "current":
+            return
+        if state == "older" and backs_up:
             check_room(path.parent, path.stat().st_size)
             with scratch_in(path.parent) as folder:
                 vacuum_into(path, folder / path.name, lambda _: None)

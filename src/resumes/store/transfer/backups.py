@@ -35,10 +35,11 @@ from resumes.store.sqlite.files import (
     refuse_stray_logs,
     scratch_in,
     transaction_in,
+    upgrade_file,
     vacuum_into,
 )
 from resumes.store.sqlite.place import check_place, refuse_second_name
-from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.sqlite.store import explain, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import pk_equals
 from resumes.store.store import Store, read_fact, session_on, set_facts
@@ -228,7 +229,10 @@ def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
     that is committed after the block. The backup itself is not touched."""
     copy = copy_privately(backup, folder)
     examine(copy, backup)
-    open_store(f"sqlite:///{copy}").close()
+    try:
+        upgrade_file(copy, backs_up=False)
+    except DRIVER_ERRORS as error:
+        raise explain(error, backup) from error
     with transaction_in(copy) as connection:
         # The backup's store may be in use elsewhere: its move, its importers, and the requests to them
         # do not concern the new store.
