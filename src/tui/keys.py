@@ -99,6 +99,7 @@ _RELOAD = ("reload", "reload", "r,ctrl+r", "r", "", "Refresh")
 _FILTER = ("filter", "filter", "slash", "/", "Filter", "Filter the list")
 _ORDER = ("order", "next_order", "s", "s", "Sort", "Change sort order")
 _MARK = ("mark", "mark", "space", "space", "Mark", "Mark row for a bulk action")
+_LABEL = ("label", "label", "L", "L", "", "Change the label")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
@@ -113,10 +114,12 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUMES, "file", "open_file", "f", "f", "", "Show this resume's file"),
     Action(Place.RESUMES, "export", "export", "x", "x", "Export", "Export as JSON or PDF"),
     Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
+    Action(Place.RESUMES, *_LABEL, command="resumes label"),
     Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
     Action(Place.RESUMES, "edit", "edit_resume", "e", "e", "Edit", "Edit resume in your editor", command="resumes edit"),
     Action(Place.RESUMES, *_ORDER),
     Action(Place.RESUMES, *_MARK),
+    Action(Place.RESUMES, "mark_all", "mark_all", "A", "A", "", "Mark all that the filter shows"),
     Action(Place.RESUMES, *_RELOAD),
     Action(Place.RESUME, "next_view", "next_view(1)", "tab,J", "tab", "View", "Next view"),
     Action(Place.RESUME, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "Previous view"),
@@ -126,6 +129,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUME, "file", "open_file", "f", "f", "File", "Show this resume's file"),
     Action(Place.RESUME, "export", "export", "x", "x", "Export", "Export as JSON or PDF"),
     Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
+    Action(Place.RESUME, *_LABEL, command="resumes label"),
     Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
     Action(Place.RESUME, "edit", "edit_resume", "e", "e", "Edit", "Edit resume in your editor", command="resumes edit"),
     Action(Place.RESUME, *_RELOAD),

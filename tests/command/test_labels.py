@@ -34,6 +34,7 @@ def test_labels_are_set_changed_removed_and_listed_with_counts(acme: CommandLine
     counts = [{"label": "b", "resumes": 1}, {"label": "class 2026", "resumes": 1}]
     assert acme.answers("labels", "--json") == {"labels": counts}
     assert names(acme, "--label", "class 2026") == names(acme, "--filter", "label:class") == ["Ada"]
+    assert acme.succeeds("show", ada).splitlines()[1].endswith(" UTC, label class 2026")
     entries = acme.answers("list", "--json")["resumes"]
     assert [one.get("label", "none") for one in entries] == ["class 2026", "b", "none"]
     removed = acme("label", "--none", ada, cy)

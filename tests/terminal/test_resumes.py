@@ -10,7 +10,7 @@ import pytest
 from textual.app import App
 
 from resumes.analyzer import parse
-from resumes.store import accounts, plans, stored_resumes
+from resumes.store import accounts, labels, plans, stored_resumes
 from resumes.store.search_index import Indexer
 from resumes.store.store import Store
 from tests.support.terminal.builders import (
@@ -616,3 +616,87 @@ async def test_r5_what_no_index_has_yet_is_told_and_what_is_deleted_is_not_found
     stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, first)
     async with running(store, "1 of 2", size=LARGE) as pilot:
         await types(pilot, "/analyst", "1 of 1", "Analyst too", "The newest is not searched yet")
+
+
+# Labels.
+
+
+def labels_of(store: Store) -> list[str | None]:
+    """The labels of ana's resumes, oldest first."""
+    account = accounts.get_account(store, "ana")
+    return [entry.label for entry in stored_resumes.list_page(store, account.id, limit=100).entries]
+
+
+async def test_the_label_is_shown_beside_the_name_once_a_resume_has_one(store: Store) -> None:
+    stored(store, a_document(name="Ada", title="First"), a_document(name="Bo", title="Second"))
+    async with running(store, "Second", size=LARGE) as pilot:
+        assert "LABEL" not in "\n".join(lines(pilot.app))
+        await leads(pilot, "j L", 'Label of "Second"')
+        await types(pilot, " class 2026 ")
+        await leads(pilot, "enter", 'Set the label "class 2026" of "Second".', "label class 2026")
+        heading, first, second = (line.split()[1:4] for line in lines(pilot.app)[2:5])
+        assert heading == ["NAME", "LABEL", "TITLE"]
+        assert (first, second) == (["Ada", "—", "First"], ["Bo", "class", "2026"])
+        # On a resume's page, too.
+        await leads(pilot, "enter L", 'Label of "Second"', "class 2026")
+        await presses(pilot, "ctrl+u")
+        await leads(pilot, "enter", 'Removed the label of "Second".')
+        await shows_no(pilot.app, "label class 2026")
+    assert labels_of(store) == [None, None]
+
+
+async def test_the_label_of_marked_resumes_is_completed_and_changed(store: Store) -> None:
+    ids = stored_many(store, 4)
+    account = accounts.get_account(store, "ana")
+    labels.set_label(store, account.id, ids[:1], "class-2026")
+    async with running(store, "Number 3") as pilot:
+        await leads(pilot, "space space j space L", "Label of 3 resumes")
+        await types(pilot, "Cl")
+        await presses(pilot, "right")
+        await leads(pilot, "enter", 'Set the label "class-2026" of 3 resumes.')
+        await shows_no(pilot.app, "marked")
+        await leads(pilot, "L", 'Label of "Number 3"', "class-2026")
+        await types(pilot, "x" * 100)
+        await leads(pilot, "escape", "Number 3")
+    assert labels_of(store) == ["class-2026", "class-2026", None, "class-2026"]
+
+
+async def test_what_a_filter_shows_is_marked_and_deleted_at_once_unless_that_is_undone(
+    store: Store,
+) -> None:
+    ids = stored_many(store, 250)
+    account = accounts.get_account(store, "ana")
+    labels.set_label(store, account.id, ids[:230], "class-2025")
+    labels.set_label(store, account.id, ids[230:], "class-2026")
+    clock = HandClock()
+    async with running(store, "Number 3", clock=clock) as pilot:
+        await presses(pilot, "slash")
+        await types(pilot, "label:2025")
+        await shows(pilot.app, '"label:2025"')
+        await leads(pilot, "enter A", "230 marked", "Marked 230 resumes.")
+        assert {*marked(pilot.app)} == {"2025"}
+        await leads(pilot, "d", "Deleting 230 resumes in 10 s")
+        await leads(pilot, "u", "Undid the deletion of 230 resumes.")
+        await leads(pilot, "A", "230 marked")
+        await leads(pilot, "x", "Resumes       230 marked")
+        await presses(pilot, "escape", "d")
+        await shows(pilot.app, "Deleting 230 resumes in 10 s")
+        clock.now_s += 10
+        await shows(pilot.app, "Deleted 230 resumes.")
+    assert labels_of(store) == ["class-2026"] * 20
+
+
+async def test_what_is_marked_at_once_has_an_end_which_is_said(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.screens.resumes.MAX_MARKED", 100)
+    stored_many(store, 101)
+    async with running(store, "Number 3") as pilot:
+        await leads(pilot, "A", "100 marked", "Marked only the first 100 resumes.")
+        await leads(pilot, "escape A", "100 marked")
+
+
+async def test_no_label_is_changed_in_a_read_only_session(store: Store) -> None:
+    stored(store, a_document(title="First"))
+    async with running(store, "First", read_only=True) as pilot:
+        await leads(pilot, "L", "Read-only mode.")

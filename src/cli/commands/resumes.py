@@ -55,7 +55,8 @@ def lines(resume: StoredResume) -> Iterator[str]:
     updated = (
         "" if entry.updated_at == entry.created_at else f", changed {instant(entry.updated_at)}"
     )
-    yield f"{entry.id}, created {instant(entry.created_at)} UTC{updated}"
+    label = "" if entry.label is None else f", label {safe_text(entry.label)}"
+    yield f"{entry.id}, created {instant(entry.created_at)} UTC{updated}{label}"
     yield ""
     for line in header_lines(document):
         yield from _wrapped(line)

@@ -15,8 +15,8 @@ from resumes.text import is_harmless
 
 MAX_LABEL_CHARS: Final = 100
 
-MAX_CHANGED: Final = 50
-"""How many resumes one transaction changes: each is indexed again, while other writes wait."""
+MAX_CHANGED: Final = 10
+"""How many resumes one transaction changes: each is indexed again, which takes milliseconds."""
 
 
 class LabelCount(NamedTuple):
@@ -42,7 +42,7 @@ def label_of_folder(folder: str) -> str | None:
 
     A longer name is cut: a file is not rejected because of its folder.
     """
-    name = unicodedata.normalize("NFC", folder.strip())
+    name = unicodedata.normalize("NFC", folder.strip()).replace("\ufffd", "_")
     return name[:MAX_LABEL_CHARS].rstrip() or None
 
 

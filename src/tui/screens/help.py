@@ -23,6 +23,7 @@ GRAMMAR: Final = (
     ("-java", "not this word"),
     ("skill:python", "only in skills; likewise name:"),
     ("", "title: email: place: work: school:"),
+    ("label:2026", "only in the label"),
     ("account*", "words that begin so, from 4 letters"),
 )
 """What can be typed into the filter of the resumes, with its meaning (docs/finding.md)."""

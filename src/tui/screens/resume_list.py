@@ -20,13 +20,17 @@ def title_cell(entry: Entry) -> Content:
 
 
 def resume_columns(
-    clock: Clock, title: Callable[[Entry], Content] = title_cell
+    clock: Clock, title: Callable[[Entry], Content] = title_cell, *, has_labels: bool
 ) -> Sequence[ListColumn[Entry]]:
-    """Return the columns of a list of resumes."""
+    """Return the columns of a list of resumes, with one for labels if any resume `has_labels`."""
+    label: ListColumn[Entry] = ListColumn(
+        "LABEL", 12, lambda entry: text_cell(entry.label), source="label"
+    )
     return (
         ListColumn(
             "NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32, source="name"
         ),
+        *((label,) if has_labels else ()),
         ListColumn("TITLE", 0, title, source="title"),
         ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),
         ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 150),
@@ -39,7 +43,9 @@ class FirstRowsView(Horizontal):
 
     def __init__(self, first: FirstRows) -> None:
         super().__init__()
-        self._list: PagedList[Entry] = PagedList(resume_columns(system_clock), attrgetter("id"))
+        has_labels = any(entry.label for entry in first.rows)
+        columns = resume_columns(system_clock, has_labels=has_labels)
+        self._list: PagedList[Entry] = PagedList(columns, attrgetter("id"))
         self._list.pages.fill(0, first.rows, first.rows[-1].id)
         self._list.border_title = safe(f"Resumes › {first.account}")
         self._list.add_class("panel")

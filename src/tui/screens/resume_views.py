@@ -18,7 +18,7 @@ from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import NotFound
 from resumes.rendering.page import DEFAULT_LAYOUT
 from resumes.search.query import Query, hits, parse_query
-from resumes.search.texts import EMAIL, NAME, PLACE, TITLE, section_group
+from resumes.search.texts import EMAIL, LABEL, NAME, PLACE, TITLE, section_group
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_ledger, search, stored_resumes
 from resumes.store.accounts import AccountInfo
@@ -44,7 +44,13 @@ def parse_search(text: str) -> Query | None:
     return query if query.terms else None
 
 
-_HEADER_GROUPS: Final = {"name": NAME, "email": EMAIL, "title": TITLE, "location": PLACE}
+_FIELD_GROUPS: Final = {
+    "name": NAME,
+    "email": EMAIL,
+    "title": TITLE,
+    "location": PLACE,
+    "label": LABEL,
+}
 
 
 def find_hits(text: str, source: str, *, query: Query) -> Sequence[tuple[int, int]]:
@@ -55,7 +61,7 @@ def find_hits(text: str, source: str, *, query: Query) -> Sequence[tuple[int, in
     """
     if not source:
         return ()
-    return hits(text, query, _HEADER_GROUPS.get(source) or section_group(source))
+    return hits(text, query, _FIELD_GROUPS.get(source) or section_group(source))
 
 
 def read_page(
@@ -207,6 +213,7 @@ def resume_paragraphs(stored: str, entry: Entry, query: Query | None = None) -> 
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
     about = [
         safe(f"{entry.id} · created {minute(entry.created_at)} UTC", "dim"),
+        *([safe(f"label {entry.label}", "dim")] if entry.label else ()),
         safe(f"{entry.filename} · layout {LAYOUTS.get(layout, layout)}", "dim"),
     ]
     if warnings := stored_warnings(stored):

@@ -20,6 +20,7 @@ from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
+from resumes.store.labels import set_label
 from resumes.store.search import describe_unsearched
 from resumes.store.store import Store
 from resumes.text import counted, escaped_json
@@ -39,6 +40,7 @@ from tui.screens.base import (
 )
 from tui.screens.dialogs import ConfirmDialog, Fact, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog
+from tui.screens.label_dialog import LabelDialog, read_labels
 from tui.screens.resume_list import resume_columns, title_cell
 from tui.screens.resume_views import (
     NO_FILE,
@@ -287,6 +289,29 @@ class ResumeActions(PaneScreen[ResumeRef]):
         self.unmark()
 
     @store_work()
+    async def action_label(self) -> None:
+        """Ask for the label of the resumes, and change it."""
+        if (found := self.find_resumes("label")) is None:
+            return
+        account, entries = found
+        what = quoted(entries[0].shown_title)
+        what = what if len(entries) == 1 else counted(len(entries), "resume")
+        store = self.session.store
+        account_id, known = await call(store, partial(read_labels, account=account))
+        if not self.is_active:
+            return
+        common = {entry.label or "" for entry in entries}
+        dialog = LabelDialog(what, common.pop() if len(common) == 1 else "", known)
+        if (label := await self.app.push_screen_wait(dialog)) is None:
+            return
+        ids = [entry.id for entry in entries]
+        await call(store, lambda store: set_label(store, account_id, ids, label or None))
+        done = f'Set the label "{label}" of {what}.' if label else f"Removed the label of {what}."
+        show_message(self, done)
+        self.unmark()
+        self.action_reload()
+
+    @store_work()
     async def action_export(self) -> None:
         if (found := self.find_resumes("export")) is None:
             return
@@ -325,6 +350,21 @@ def find_claim(
     except NotFound:
         return claim_id, find_dismissed_file(claim_id, settings)[0]
     return claim_id, ""
+
+
+MAX_MARKED: Final = 10_000
+"""How many resumes can be marked at once; their entries are kept in memory."""
+
+
+def read_all(reading: Callable[..., PageRead[Entry]], store: Store) -> tuple[Sequence[Entry], bool]:
+    """Return the rows of the page that `reading` reads and of those after it, at most MAX_MARKED; and
+    whether these are all."""
+    page = reading(store)
+    rows = [*page.rows]
+    while page.next_cursor is not None and len(rows) < MAX_MARKED:
+        page = reading(store, cursor=page.next_cursor)
+        rows += page.rows
+    return rows, page.next_cursor is None
 
 
 def read_copyables(
@@ -396,6 +436,9 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     """
 
     def __init__(self, session: UiSession) -> None:
+        first = [] if session.first is None else session.first.rows
+        self._has_labels = any(entry.label for entry in first)
+        """Whether a resume of the list has a label, for which there is a column then."""
         super().__init__(session, ResumePane(session.settings, can_focus_text=False))
         self._account: AccountInfo | None = None
         self._unindexed = 0
@@ -406,7 +449,8 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     # The list.
 
     def columns(self) -> Sequence[ListColumn[Entry]]:
-        return resume_columns(self.session.store.clock, self._title_cell)
+        clock = self.session.store.clock
+        return resume_columns(clock, self._title_cell, has_labels=self._has_labels)
 
     def _title_cell(self, entry: Entry) -> Content:
         ref = ResumeRef(self.account or "", entry.id)
@@ -424,7 +468,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         if not self.is_split or self.list.current is None:
             yield "next_view(1)"
         if self.list.current is None:
-            yield from ("choose", "open_pdf", "export", "edit_resume", "delete")
+            yield from ("choose", "open_pdf", "export", "edit_resume", "label", "delete")
 
     def row_key(self, row: Entry) -> str:
         return self._position(row.id)
@@ -455,6 +499,9 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         if self._account is None:
             return no_accounts(self.session)
         self.account = self.session.accounts[self.MODE] = name = self._account.name
+        if not self._has_labels and any(entry.label for entry in read.rows):
+            self._has_labels = True
+            self.list.show_columns(self.columns())
         return (
             safe(f"{name} has no resumes yet. Import some with:"),
             safe(f"{self.session.program} import FILE --account {name}"),
@@ -484,8 +531,24 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
             self._open(link.opens, is_linked=True)
 
     def show_account(self, name: str | None) -> None:
-        self._account = None
+        self._account, self._has_labels = None, False
+        self.list.show_columns(self.columns())
         super().show_account(name)
+
+    @store_work()
+    async def action_mark_all(self) -> None:
+        """Mark all resumes that the filter shows, also those that are not loaded yet."""
+        if not self.list.is_ready():
+            return
+        shown = self.filter.text, self.account
+        rows, is_all = await call(self.session.store, partial(read_all, self.reading("")))
+        if not self.is_active or shown != (self.filter.text, self.account):
+            return
+        self.list.mark(rows)
+        if is_all:
+            show_message(self, f"Marked {counted(len(rows), 'resume')}.")
+        else:
+            show_message(self, f"Marked only the first {len(rows):,} resumes.", "warning")
 
     # The preview.
 

@@ -340,6 +340,11 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.action_move(1)
         self._grow()
 
+    def mark(self, rows: Iterable[T]) -> None:
+        """Mark these rows, of which some may not be loaded."""
+        self.marked |= {self._key(row): row for row in rows}
+        self._grow()
+
     def unmark(self) -> None:
         """Remove all marks."""
         self.marked.clear()

@@ -204,6 +204,9 @@ def tamper(file: Path, *statements: str, seals: bool = True, **values: Any) -> P
 NAMES = ("Zoë Ünal", "李娜", "Ada \N{GRINNING FACE}", "o'Neil \\N \t x", 'quo"te')
 
 
+LABELS = (None, "class-2026", "Zoë 😀 'x' \\N")
+
+
 def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAMES) -> None:
     """Two accounts with so many resumes each, and every other table has rows, too."""
     plans.set_plan_limits(store, PlanChange("business", None))
@@ -218,7 +221,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
                 item=number + 1,
                 with_digest=True,
                 idempotency=f"key-{number}",
-            )
+            )._replace(label=LABELS[number % len(LABELS)])
             for number in range(resumes)
         ]
         claim = a_claim(account.id[:12].ljust(24, "a"))

@@ -158,7 +158,7 @@ Stops = tuple[str, ...]
 WALK: Final[tuple[Stops, ...]] = (
     ("1", "j", "k", "tab", "tab", "tab", "tab"),
     ("1", "enter", "G", "tab", "G", "tab", "tab", "y", "escape", "x", "escape", "escape"),
-    ("1", "d", "u", "slash", "z", "escape", "a", "escape"),
+    ("1", "d", "u", "slash", "z", "escape", "a", "escape", "A", "L", "escape", "escape"),
     ("2", "enter", "tab", "G", "n", "n", "escape", "t", "l", "R", "escape", "o", "o", "escape"),
     ("3", "p", "escape", "D", "escape", "n", "escape"),
     ("4", "enter", "escape"),

@@ -17,7 +17,7 @@ import pytest
 from resumes.health import checks, store_checks
 from resumes.health.findings import Finding
 from resumes.settings import Settings, Theme
-from resumes.store import api_keys, import_requests, importers, open_store, plans
+from resumes.store import accounts, api_keys, import_requests, importers, labels, open_store, plans
 from resumes.store.import_ledger import FileOutcome, Items, Problem
 from resumes.store.import_requests import request_files
 from resumes.store.plans import PlanChange
@@ -132,7 +132,9 @@ def fill_hostile(store: Store, clock: StandingClock) -> None:
     """One account, in which strangers wrote whatever they could."""
     an_account(store, "ana")
     clock.step()
-    stored(store, a_hostile_document(), a_document(title="An honest one"))
+    ids = stored(store, a_hostile_document(), a_document(title="An honest one"))
+    owner = accounts.get_account(store, "ana")
+    labels.set_label(store, owner.id, ids[:1], HOSTILE[:100])
     api_keys.create_key(store, "ana", name=PRINTABLE[:100])
     root = f"/srv/{HOSTILE}".encode("unicode_escape").decode()
     for digit, outcome in (("1", FileOutcome.FAILED), ("2", FileOutcome.HELD)):
