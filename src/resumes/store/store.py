@@ -288,9 +288,6 @@ def as_write(
 WRITERS_TIMEOUT_S: Final = 30.0
 """How long a copy waits for transactions that began to write before the store was closed."""
 
-CLOSED_FOR: Final = "(SELECT value FROM store_facts WHERE name = 'closed_for' AND value != '')"
-"""The target that the store is being or was moved to, in SQL; NULL if it takes writes."""
-
 
 def read_fact(session: Session, name: str) -> str:
     """Return a fact about the store as it is now; empty if it is missing."""
@@ -307,7 +304,7 @@ def set_facts(session: Session, **facts: str) -> None:
 
 def refuse_if_closed(closed_for: str | None, batch: Sequence[Write]) -> None:
     """Raise StoreUnavailable if the store is closed; `closed_for` is the fact that the transaction of
-    these writes has read."""
+    these writes has read, None if it is empty."""
     if closed_for is not None and not all(write.ignores_closed for write in batch):
         raise StoreUnavailable(
             f"The store is being moved to {closed_for}, or has been moved; nothing was done. Use that one, "

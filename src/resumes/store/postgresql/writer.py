@@ -30,7 +30,7 @@ from resumes.store.postgresql.connection import (
     jittered,
 )
 from resumes.store.statements import driver
-from resumes.store.store import CLOSED_FOR, refuse_if_closed
+from resumes.store.store import refuse_if_closed
 from resumes.store.write_queue import (
     BUSY,
     EXPIRY_INTERVAL_S,
@@ -65,9 +65,11 @@ SERVER: Final = (
     "concat(extract(epoch FROM pg_postmaster_start_time()), ' ', "
     "extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
 )
-OLDEST_PROGRAM: Final = "(SELECT value FROM store_facts WHERE name = 'oldest_program')"
 BEFORE_COMMIT: Final = (
-    f"SELECT {OLDEST_PROGRAM}, {CLOSED_FOR}, pg_current_xact_id_if_assigned()::text, {SERVER}"
+    # One scan of the few facts takes less time to plan than two look-ups.
+    "SELECT max(value) FILTER (WHERE name = 'oldest_program'),"
+    " max(value) FILTER (WHERE name = 'closed_for' AND value != ''),"
+    f" pg_current_xact_id_if_assigned()::text, {SERVER} FROM store_facts"
 )
 FIND_STATUS: Final = f"SELECT pg_xact_status(%s::xid8), {SERVER}"
 

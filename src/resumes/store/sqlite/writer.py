@@ -30,7 +30,7 @@ from resumes.errors import OutcomeUnknown, StatementRefused, StoreUnavailable
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.statements import driver
-from resumes.store.store import CLOSED_FOR, refuse_if_closed
+from resumes.store.store import refuse_if_closed
 from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_all, deliver
 
 logger = logging.getLogger("resumes.store")
@@ -50,7 +50,9 @@ DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
 REFUSALS: Final = ("SQLITE_CONSTRAINT", "SQLITE_TOOBIG", "SQLITE_MISMATCH")
 """The beginnings of the names of errors that only the values cause."""
 
-FIND_CLOSED_FOR: Final = f"SELECT {CLOSED_FOR}"
+FIND_CLOSED_FOR: Final = (
+    "SELECT (SELECT value FROM store_facts WHERE name = 'closed_for' AND value != '')"
+)
 
 FULL: Final = "The store's disk is full, so nothing was done; try again when there is room"
 READ_ONLY: Final = (
