@@ -3,6 +3,7 @@ import signal
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text
@@ -135,6 +136,23 @@ def test_s5_no_half_of_a_backup_has_its_name_when_an_upgrade_is_killed(tmp_path:
     open_store(url).close()
     assert count(tmp_path / name, "resumes") == 4
     assert not [*tmp_path.glob(".resumes-*.scratch")]
+
+
+def test_a_store_is_not_upgraded_without_room_for_its_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'resumes.db'}"
+    make_first_store(url)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
+        with pytest.raises(
+            StoreUnavailable, match=r"has 0\.1 MB of free space, but 0\.[2-9] MB is"
+        ):
+            open_store(url)
+    with sqlite_engine(tmp_path / "resumes.db", transactions=False).connect() as connection:
+        assert migrations.find_state(connection, url) == "older"
+    assert not [*tmp_path.glob("*.before-*"), *tmp_path.glob(".resumes-*.scratch")]
+    open_store(url).close()
 
 
 def test_a_backup_of_an_older_version_is_upgraded_as_it_is_restored(

@@ -30,7 +30,7 @@ from resumes.store.postgresql.connection import (
 )
 from resumes.store.postgresql.loop_reader import LoopReader
 from resumes.store.postgresql.writer import PostgresWriter
-from resumes.store.schema import metadata
+from resumes.store.schema import account_usage, metadata
 from resumes.store.statements import Prepared
 from resumes.store.store import PerLoop, Row, Size, Store
 from resumes.store.write_queue import not_text
@@ -252,13 +252,14 @@ def find_state(connection: Connection, label: str) -> str:
 def lock_tables(connection: Connection) -> None:
     """Wait for the transactions that use the store's tables, and lock all tables for this one.
 
-    Programs that are running read at the end of each write whether they may write to the store. They do so
-    after the upgrade if they have not done so before (pitfalls S25).
+    At the end of each write, a program reads whether it may write to the store: before this lock, which
+    then waits for its commit, or after the upgrade (pitfalls S25).
     """
-    # A write locks the account's row first. So account_usage, the first by name, comes first.
-    names = sorted({*inspect(connection).get_table_names()} & {*metadata.tables})
+    names = {*inspect(connection).get_table_names()} & {*metadata.tables}
     if names:
-        connection.exec_driver_sql(f"LOCK TABLE {', '.join(names)} IN ACCESS EXCLUSIVE MODE")
+        # In the order of writes, which lock the account's row first, so that few deadlock.
+        ordered = sorted(names, key=lambda name: (name != account_usage.name, name))
+        connection.exec_driver_sql(f"LOCK TABLE {', '.join(ordered)} IN ACCESS EXCLUSIVE MODE")
 
 
 def upgrade_database(locking: Engine, upgrading: Engine, label: str) -> None:

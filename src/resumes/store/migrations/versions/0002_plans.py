@@ -9,8 +9,8 @@ revision = "0002"
 down_revision = "0001"
 
 FACTS = (
-    # A store that was moved stays closed, but its move is not known to a copy by version 1.0.0, which
-    # would open the store if it failed.
+    # A store that was moved stays closed. A copy by version 1.0.0 that is still running must not find its
+    # id: if it failed, it would empty moving_to.
     "UPDATE store_facts SET name = 'closed_for' WHERE name = 'moving_to'",
     "UPDATE store_facts SET value = '' WHERE name = 'copy_id'",
     "INSERT INTO store_facts (name, value) VALUES ('moving_to', 'a newer version of this program')",
