@@ -35,6 +35,10 @@ LAST_CHAR: Final = "\U0010ffff"
 """Comes after all that may follow the beginning of a word."""
 
 
+EntryKey = tuple[int, str]
+"""The number of an entry, and the resume's ID."""
+
+
 class Lookup(NamedTuple):
     """The tokens that an entry has: at least one of each of `some`, and none of `none`.
 
@@ -82,11 +86,11 @@ class SearchEngine(ABC):
         """Add entries: the number, the resume's id and its tokens. `is_last` if none follow soon."""
 
     @abstractmethod
-    def replace(self, seq: int, tokens: Iterable[str]) -> None:
+    def replace(self, entry: EntryKey, tokens: Iterable[str]) -> None:
         """Replace the tokens of an entry."""
 
     @abstractmethod
-    def remove(self, seqs: Sequence[int]) -> None:
+    def remove(self, entries: Sequence[EntryKey]) -> None:
         """Remove entries."""
 
     # Finding
@@ -205,14 +209,14 @@ class _Sqlite(SearchEngine):
         run_many(self._connection, self.ADD_ENTRIES, [(self._account_id, text)])
         run_many(self._connection, self.ADD, [(self._base, text)])
 
-    def replace(self, seq: int, tokens: Iterable[str]) -> None:
-        values = [" ".join(tokens), self._base + seq]
+    def replace(self, entry: EntryKey, tokens: Iterable[str]) -> None:
+        values = [" ".join(tokens), self._base + entry[0]]
         run_many(self._connection, self.REPLACE, [values])
 
-    def remove(self, seqs: Sequence[int]) -> None:
-        run_many(self._connection, self.REMOVE, [(self._base + seq,) for seq in seqs])
-        entries = [(self._account_id, seq) for seq in seqs]
-        run_many(self._connection, self.REMOVE_ENTRY, entries)
+    def remove(self, entries: Sequence[EntryKey]) -> None:
+        run_many(self._connection, self.REMOVE, [(self._base + seq,) for seq, _ in entries])
+        keys = [(self._account_id, seq) for seq, _ in entries]
+        run_many(self._connection, self.REMOVE_ENTRY, keys)
 
     def _iter_words(self, beginning: str, limit: int) -> Iterable[str]:
         values = (beginning, beginning + LAST_CHAR, limit)
@@ -271,8 +275,11 @@ class _Postgres(SearchEngine):
         "SELECT gin_clean_pending_list(oid) FROM pg_class"
         " WHERE oid = 'ix_search_entries_words'::regclass AND pg_has_role(relowner, 'USAGE')"
     )
-    REPLACE = "UPDATE search_entries SET words = %s WHERE account_id = %s AND seq = %s"
-    REMOVE = "DELETE FROM search_entries WHERE account_id = %s AND seq = %s"
+    # With the number and the ID, either index leads to one row. With one of them, the other index may be
+    # taken, and be walked through: by statistics that lack the account, both cost the same (pitfalls S24).
+    THIS = " WHERE account_id = %s AND seq = %s AND id = %s"
+    REPLACE = f"UPDATE search_entries SET words = %s{THIS}"
+    REMOVE = f"DELETE FROM search_entries{THIS}"
     WORDS = "SELECT term FROM search_words WHERE term >= %s AND term < %s ORDER BY term LIMIT %s"
     # The first condition is not one that the primary key could be scanned for: by statistics that lack
     # the account (pitfalls S24), that would be cheap.
@@ -295,8 +302,8 @@ class _Postgres(SearchEngine):
         if is_last:
             run_many(self._connection, self.WRITE_PENDING, [()])
 
-    def replace(self, seq: int, tokens: Iterable[str]) -> None:
-        values = [self._text(seq, tokens), self._account_id, seq]
+    def replace(self, entry: EntryKey, tokens: Iterable[str]) -> None:
+        values = [self._text(entry[0], tokens), self._account_id, *entry]
         run_many(self._connection, self.REPLACE, [values])
         self._list(tokens)
 
@@ -318,9 +325,8 @@ class _Postgres(SearchEngine):
         )
         run_many(self._connection, self.ADD_WORDS, [(_array(words),)])
 
-    def remove(self, seqs: Sequence[int]) -> None:
-        entries = [(self._account_id, seq) for seq in seqs]
-        run_many(self._connection, self.REMOVE, entries)
+    def remove(self, entries: Sequence[EntryKey]) -> None:
+        run_many(self._connection, self.REMOVE, [(self._account_id, *entry) for entry in entries])
 
     def _iter_words(self, beginning: str, limit: int) -> Iterable[str]:
         values = [beginning, beginning + LAST_CHAR, limit]

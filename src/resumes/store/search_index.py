@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple, Self
 import sqlalchemy
 from sqlalchemy import bindparam, func
 from sqlmodel import Session, col, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from resumes.analyzer.person import find_person
 from resumes.errors import ResumesError, StoreIncompatible
@@ -36,7 +35,12 @@ from resumes.store.schema import (
     search_entries,
     search_progress,
 )
-from resumes.store.search_engine import SearchEngine, engine_on, remove_unused_words
+from resumes.store.search_engine import (
+    EntryKey,
+    SearchEngine,
+    engine_on,
+    remove_unused_words,
+)
 from resumes.store.statements import (
     Prepared,
     blob,
@@ -55,45 +59,43 @@ from resumes.text import counted
 def remove(session: Session, account_id: str, resume_ids: Iterable[str]) -> None:
     """Remove the resumes from the index, if they are there."""
     keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
-    found = _SEQ.run_each(session.connection(), keys)
-    _remove(session, account_id, [seq for rows in found for (seq,) in rows.fetchall()])
+    found = _ENTRY.run_each(session.connection(), keys)
+    _remove(session, account_id, [entry for rows in found for entry in rows.fetchall()])
 
 
 def remove_oldest(session: Session, account_id: str, count: int) -> None:
     """Remove this many of the account's entries, oldest first, when the account is deleted."""
-    oldest = _seqs(account_id).order_by(col(SearchEntry.seq)).limit(count)
-    _remove(session, account_id, session.exec(oldest).all())
+    entries = select(SearchEntry.seq, SearchEntry.id).where(SearchEntry.account_id == account_id)
+    oldest = session.exec(entries.order_by(col(SearchEntry.seq)).limit(count)).all()
+    _remove(session, account_id, oldest)
 
 
 def replace(session: Session, account_id: str, resume: ResumeRow, document: str | None) -> None:
     """Index the resume as it is now, if it was indexed before; without words if it is damaged."""
-    seq = session.exec(_seqs(account_id).where(SearchEntry.id == resume.id)).one_or_none()
-    if seq is not None:
+    key = {"account_id": account_id, "id": resume.id}
+    entry = _ENTRY.run(session.connection(), **key).fetchone()
+    if entry is not None:
         progress = session.get_one(SearchProgress, account_id)
         tokens: set[str] = set()
         with contextlib.suppress(StoreIncompatible):
             tokens = index_tokens(
                 document or "", title=resume.title, name=resume.name, label=resume.label
             )
-        _engine(session, progress).replace(seq, tokens)
+        _engine(session, progress).replace(entry, tokens)
 
 
-def _seqs(account_id: str) -> SelectOfScalar[int]:
-    return select(SearchEntry.seq).where(SearchEntry.account_id == account_id)
-
-
-_SEQ: Final = Prepared(
-    sqlalchemy.select(search_entries.c.seq).where(
+_ENTRY: Final = Prepared(
+    sqlalchemy.select(*search_entries.c["seq", "id"]).where(
         params_equal(search_entries.c.account_id, search_entries.c.id)
     )
 )
 
 
-def _remove(session: Session, account_id: str, seqs: Sequence[int]) -> None:
-    if seqs:
+def _remove(session: Session, account_id: str, entries: Sequence[EntryKey]) -> None:
+    if entries:
         progress = session.get_one(SearchProgress, account_id)
-        _engine(session, progress).remove(seqs)
-        progress.entries -= len(seqs)
+        _engine(session, progress).remove(entries)
+        progress.entries -= len(entries)
 
 
 def _engine(session: Session, progress: SearchProgress) -> SearchEngine:

@@ -10,7 +10,16 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.dialects import postgresql
 
-from resumes.store import Store, accounts, creation, integrity, open_store, search
+from resumes.store import (
+    Store,
+    accounts,
+    creation,
+    integrity,
+    labels,
+    open_store,
+    search,
+    stored_resumes,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.postgresql.connection import numbered
 from resumes.store.sqlite.store import sqlite_engine
@@ -59,7 +68,8 @@ def grown(server: Server, request: pytest.FixtureRequest) -> Iterator[tuple[Stor
             server.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)", name)
         server.execute("ANALYZE", name)
         account = accounts.create_account(store, "ana", plan="business")
-        creation.create(store, account.id, [a_person(f"Common {one}") for one in range(GROWN)])
+        new = [a_person(f"Common {one}")._replace(label="all") for one in range(GROWN)]
+        creation.create(store, account.id, new)
         yield store, accounts.get_account(store, "ana")
     server.drop_database(name)
 
@@ -77,6 +87,20 @@ def _export(store: Store, account: AccountInfo) -> None:
             assert counted.scalar_one() == GROWN
 
 
+def _label(store: Store, account: AccountInfo) -> None:
+    ids = [entry.id for entry in search.iter_entries(store, account.id)]
+    assert labels.set_label(store, account.id, ids[:50], "some") == 50
+    assert labels.list_labels(store, account.id) == [("all", GROWN - 50), ("some", 50)]
+    of_label = [entry.id for entry in search.iter_entries(store, account.id, label="some")]
+    found = search.iter_entries(store, account.id, "common", label="some")
+    assert ids[:50] == of_label == [entry.id for entry in found]
+
+
+def _delete(store: Store, account: AccountInfo) -> None:
+    ids = [entry.id for entry in search.iter_entries(store, account.id, label="some")]
+    assert stored_resumes.delete_resumes(store, account.id, ids) == 50
+
+
 def _check(store: Store, account: AccountInfo) -> None:
     assert list(integrity.iter_damage(store)) == []
     checked = [one for one in integrity.iter_accounts(store) if one.account == account.name]
@@ -88,8 +112,10 @@ def _check(store: Store, account: AccountInfo) -> None:
     [
         pytest.param(False, lambda store, account: index_all(store), id="indexing"),
         pytest.param(True, _search, id="searching"),
+        pytest.param(True, _label, id="labeling"),
         pytest.param(True, _export, id="exporting"),
         pytest.param(True, _check, id="checking"),
+        pytest.param(True, _delete, id="deleting"),
     ],
 )
 def test_s24_no_row_of_an_account_that_statistics_lack_is_found_by_walking_the_account(
