@@ -37,7 +37,7 @@ from resumes.errors import Conflict, NotFound, StatementRefused, StoreError
 from resumes.import_reasons import Reason
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.creation import Creation, NewResume, create_files
-from resumes.store.import_ledger import FileOutcome, Verdict
+from resumes.store.import_ledger import FileOutcome
 from resumes.watched_folder import shown_root
 from resumes.watched_names import find_extension
 
@@ -405,8 +405,8 @@ class BatchImporter:
             self.record(works[0], conclusion)
             return [conclusion]
         return [
-            outcomes.conclude(_verdict(work), creation, result)
-            for work, creation, result in zip(works, creations, results, strict=True)
+            outcomes.conclude(_verdict(work), result)
+            for work, result in zip(works, results, strict=True)
         ]
 
     def _creation(self, work: ReadFile) -> Creation:
@@ -417,18 +417,12 @@ class BatchImporter:
         if isinstance(verdict, Refusal):
             failed = outcomes.verdict_of(outcomes.failed(verdict))
             return Creation(claim.account_id, (), now_us, row, failed)
-        message = self.find_queue(claim)
-        # Stored content takes no quota.
-        if message is not None and not (
-            work.digest and import_ledger.find_stored(self._store, claim.account_id, work.digest)
-        ):
-            held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
-            return Creation(claim.account_id, (), now_us, row, held)
         if verdict.warnings:
             done = Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
             row = row._replace(items=as_ledger_text(done))
         new = NewResume(verdict, digest=work.digest, label=claim.label)
-        return Creation(claim.account_id, (new,), now_us, row)
+        queue = self.find_queue(claim)
+        return Creation(claim.account_id, (new,), now_us, row, queue=queue)
 
     def row(self, work: ReadFile, items: str | None = None) -> import_ledger.ClaimedFile:
         """Return the file's row in the ledger."""

@@ -29,6 +29,7 @@ from resumes.store import Store, accounts, import_ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Duplicate
 from resumes.store.import_ledger import FileOutcome
+from resumes.store.versions import OnNewer, find_versions
 from resumes.watched_names import (
     SkipReason,
     find_extension,
@@ -66,6 +67,7 @@ class RehearsedAccount:
         self._store = store
         self._info = info
         self._digests: set[bytes] = set()
+        self._persons: set[bytes] = set()
         self._free_places = math.inf if info.free_places is None else info.free_places
         self.holds_files = holds_files
         if holds_files:  # new files queue behind held ones
@@ -81,11 +83,22 @@ class RehearsedAccount:
         if digest in self._digests:
             refusal = Refusal(Reason.DUPLICATE, "Another of these files has the same content")
             return Conclusion(FileOutcome.DUPLICATE, refusal=refusal)
-        if self._free_places < 1:
+        needs_place = not self._replaces(verdict.person)
+        if needs_place and self._free_places < 1:
             return self.hold()
         self._digests.add(digest)
-        self._free_places -= 1
+        self._free_places -= needs_place
+        self._persons.update([verdict.person] if verdict.person else [])
         return Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
+
+    def _replaces(self, person: bytes | None) -> bool:
+        """Return whether a resume of this person would replace another."""
+        if person is None or self._info.on_newer != OnNewer.REPLACE:
+            return False
+        with self._store.read() as connection:
+            return person in self._persons or bool(
+                find_versions(connection, self._info.id, [person])
+            )
 
     def hold(self) -> Conclusion:
         """Return the conclusion about a held file; later files queue behind it."""

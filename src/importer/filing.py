@@ -42,7 +42,8 @@ MARKER = "resumes_import_report"
 
 VERSION = 1
 DONE_HINT = (
-    "Each resume in the file is stored. The warnings, if any, say what might be wrong with it."
+    "Each resume in the file is stored. The warnings, if any, say what might be wrong with it. Older "
+    "versions that it replaced, if any, are deleted."
 )
 MAX_REPORT_BYTES = 64 * 1024 * 1024
 
@@ -65,6 +66,7 @@ def compose(
         "hint": find_hint(refusal.reason, claim.id) if refusal else DONE_HINT,
         "issues": issues_as_dicts(refusal.issues if refusal else ()),
         "warnings": issues_as_dicts(conclusion.warnings),
+        "replaced": conclusion.replaced,
         "items": [
             {to_camel(name): value for name, value in item.as_dict().items()}
             for item in (items.listed() if items else ())

@@ -27,7 +27,7 @@ from resumes.errors import (
     StatementRefused,
 )
 from resumes.import_reasons import Reason
-from resumes.store.creation import Created, Creation, Duplicate, Outcome
+from resumes.store.creation import Created, Duplicate, Outcome
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Items, Problem, Verdict
 from resumes.text import counted, escaped
@@ -92,6 +92,7 @@ class ItemConclusion(NamedTuple):
     resume_id: str | None = None
     refusal: Refusal | None = None
     warnings: tuple[Issue, ...] = ()
+    replaced: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return the item in the form that reports have."""
@@ -103,6 +104,7 @@ class ItemConclusion(NamedTuple):
             "resume_id": None if is_duplicate else self.resume_id,
             **({"duplicate_of": self.resume_id} if is_duplicate else {}),
             **(self.refusal.as_dict() if self.refusal else {}),
+            **({"replaced": self.replaced} if self.replaced else {}),
             **({"warnings": issues_as_dicts(self.warnings)} if self.warnings else {}),
         }
 
@@ -135,6 +137,8 @@ class Tally:
 
     counts: Counter[FileOutcome] = field(default_factory=Counter)
     warnings: int = 0
+    replaced: int = 0
+    """How many older versions the items replaced."""
     _first: defaultdict[tuple[FileOutcome, bool], list[_Listed]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -144,6 +148,7 @@ class Tally:
         """Count the next item."""
         self.counts[item.outcome] += 1
         self.warnings += len(item.warnings)
+        self.replaced += len(item.replaced)
         kind = item.outcome, bool(item.warnings)
         first = self._first[kind]
         if first and item.refusal is not None:  # only the first item's issues are all reported
@@ -233,13 +238,14 @@ class Conclusion(NamedTuple):
     """The outcome of a claimed file.
 
     `resume_id` is that of the created resume, or of the one it duplicates; None for a bundle, whose
-    `items` have their own.
+    `items` have their own. `replaced` are the ids of the older versions that it replaced.
     """
 
     outcome: FileOutcome
     resume_id: str | None = None
     refusal: Refusal | None = None
     warnings: tuple[Issue, ...] = ()
+    replaced: tuple[str, ...] = ()
     items: Tally | None = None
     skipped: SkippedMembers = NONE_SKIPPED
 
@@ -253,35 +259,35 @@ class Conclusion(NamedTuple):
         """The message about a done file that has a report; None if it has none."""
         if self.items:
             skipped = f". Skipped {self.skipped.describe(3)}" if self.skipped.count else ""
-            return f"Imported: {self.items}{skipped}"
-        if self.warnings:
-            return f"Imported, with {counted(len(self.warnings), 'warning')}"
-        return None
+            older = counted(self.items.replaced, "older version")
+            replaced = f". Replaced {older}" if self.items.replaced else ""
+            return f"Imported: {self.items}{replaced}{skipped}"
+        if not self.warnings and not self.replaced:
+            return None
+        warnings = f", with {counted(len(self.warnings), 'warning')}" if self.warnings else ""
+        replaced = f". It replaced {', '.join(self.replaced)}" if self.replaced else ""
+        return f"Imported{warnings}{replaced}"
 
     @property
     def needs_report(self) -> bool:
         """Whether there is more to say than that the file is done."""
-        return self.outcome is not FileOutcome.DONE or bool(self.warnings or self.items)
+        return self.outcome is not FileOutcome.DONE or bool(
+            self.warnings or self.replaced or self.items
+        )
 
 
-def conclude(
-    verdict: Resume | Refusal, creation: Creation, result: Sequence[Outcome] | ResumesError
-) -> Conclusion:
+def conclude(verdict: Resume | Refusal, result: Sequence[Outcome] | ResumesError) -> Conclusion:
     """Return the conclusion about a file of at most one resume from the result of its creation."""
     if isinstance(result, ResumesError):
         return conclude_one(verdict, result)
-    if result:
-        return conclude_one(verdict, result[0])
-    if isinstance(verdict, Refusal):
-        return failed(verdict)
-    return held(creation.failed.message if creation.failed else None)
+    return failed(verdict) if isinstance(verdict, Refusal) else conclude_one(verdict, result[0])
 
 
 def conclude_one(verdict: Resume | Refusal, outcome: Outcome | ResumesError) -> Conclusion:
     """Return the conclusion about one resume from the result of its creation."""
     if isinstance(outcome, Created):
         warnings = verdict.warnings if isinstance(verdict, Resume) else ()
-        return Conclusion(FileOutcome.DONE, outcome.id, warnings=warnings)
+        return Conclusion(FileOutcome.DONE, outcome.id, None, warnings, outcome.replaced)
     if isinstance(outcome, Duplicate):
         refusal = Refusal(Reason.DUPLICATE, outcome.message)
         return Conclusion(FileOutcome.DUPLICATE, outcome.id, refusal)
@@ -295,9 +301,9 @@ def failed(refusal: Refusal) -> Conclusion:
     return Conclusion(FileOutcome.FAILED, refusal=refusal)
 
 
-def held(message: str | None) -> Conclusion:
+def held(message: str) -> Conclusion:
     """Return the conclusion about a file that waits for room in the quota."""
-    return Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, message or ""))
+    return Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, message))
 
 
 def sum_up(items: Tally, skipped: SkippedMembers) -> Conclusion:

@@ -105,7 +105,7 @@ def _plan_one(
         if not (claim.is_return and found):  # it is gone, or a new file
             dismiss_unfinished(store, claim)
         return None
-    if (recalled := _recall(store, root, accepted, claim)) is not None:
+    if (recalled := _recall(store, root, accepted, claim, row)) is not None:
         return PendingFiling(work, recalled)
     if row.is_under_way or claim.source not in iter_places(claim, conclusion):
         return Candidate(claim, Known(signature, math.inf), is_alone=True)
@@ -136,12 +136,19 @@ def _has_content(path: str, digest: bytes | None, *, is_stored: bool) -> bool:
         return is_stored
 
 
-def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusion | None:
+def _recall(
+    store: Store, root: str, accepted: Format, claim: Claim, row: FileRow
+) -> Conclusion | None:
     """Return the recorded conclusion about a file of one resume, even if a new import would differ; None
     if the ledger has no resume of it."""
     items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
         return None
     verdict = outcomes.judge(files.find_body(claim.path(root), accepted.max_bytes), accepted)
-    outcome = Duplicate if items[0].outcome is FileOutcome.DUPLICATE else Created
-    return outcomes.conclude_one(verdict, outcome(items[0].resume_id))
+    resume_id = items[0].resume_id
+    if items[0].outcome is not FileOutcome.DUPLICATE:
+        replaced = import_ledger.list_replaced(store, claim.account_id, claim.id)
+        return outcomes.conclude_one(verdict, Created(resume_id, replaced=replaced))
+    conclusion = outcomes.conclude_one(verdict, Duplicate(resume_id))
+    refusal = outcomes.conclusion_of(row).refusal or conclusion.refusal
+    return conclusion._replace(refusal=refusal)

@@ -76,7 +76,7 @@ class Bundle:
     def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
         """Record the conclusion about an item."""
         part = portion.part
-        self._items.add(ItemConclusion(part.number, part.place, *conclusion[:4]))
+        self._items.add(ItemConclusion(part.number, part.place, *conclusion[:5]))
 
     def sum_up(self) -> Conclusion:
         """Return the conclusion about the bundle. Call it after the last item's `conclude`."""

@@ -131,9 +131,10 @@ class InvalidKey(ResumesError):
 class QuotaReached(ResumesError):
     code = ErrorCode.QUOTA_REACHED
 
-    def __init__(self, *, max_resumes: int) -> None:
+    def __init__(self, *, max_resumes: int, message: str | None = None) -> None:
         noun = "resume" if max_resumes == 1 else "resumes"
-        super().__init__(f"Maximum resume limit reached. Your plan allows {max_resumes} {noun}")
+        limit = f"Maximum resume limit reached. Your plan allows {max_resumes} {noun}"
+        super().__init__(message or limit)
         self.max_resumes = max_resumes
 
 

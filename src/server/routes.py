@@ -8,7 +8,7 @@ import logging
 import re
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -244,7 +244,8 @@ class Routes:
             digest = await _work_on(body, lambda body: hashlib.sha256(body).digest())
             new = new._replace(idempotency=IdempotencyKey(key, digest))
             created = await self._store_once(holder, new, key)
-        answer = _stored_answer(created.id, parsed)
+        _log_replaced(request, created.id, () if created.replayed else created.replaced)
+        answer = _stored_answer(created.id, parsed, created.replaced)
         request.respond(201, answer, REPLAYED if created.replayed else ())
 
     async def _update(self, request: Request, holder: KeyHolder) -> None:
@@ -259,12 +260,13 @@ class Routes:
                 raise ResumeChanged(CHANGED)
 
         is_any = expected is None or b"*" in expected
-        updated_at = await stored_resumes.update_resume_async(
+        updated_at, replaced = await stored_resumes.update_resume_async(
             self._store, holder.account_id, resume_id, parsed, check=None if is_any else check
         )
         show = functools.partial(public_json, accepted=self._format)
         tag = entity_tag(await _work_on(parsed.document, show), updated_at)
-        request.respond(200, _stored_answer(resume_id, parsed), [(b"etag", tag)])
+        _log_replaced(request, resume_id, replaced)
+        request.respond(200, _stored_answer(resume_id, parsed, replaced), [(b"etag", tag)])
 
     async def _store_new(self, holder: KeyHolder, new: NewResume, deadline_s: float) -> Created:
         try:
@@ -304,9 +306,17 @@ def _id(request: Request) -> str:
     return request.path.rpartition("/")[2]
 
 
-def _stored_answer(resume_id: str, parsed: analyzer.Resume) -> bytes:
-    if parsed.warnings:
-        return orjson.dumps({"id": resume_id, "warnings": parsed.warnings})
+def _log_replaced(request: Request, resume_id: str, replaced: Sequence[str]) -> None:
+    if replaced:
+        old_ids = ", ".join(replaced)
+        logger.info("Request %s: the resume %s replaced %s", request.id, resume_id, old_ids)
+
+
+def _stored_answer(resume_id: str, parsed: analyzer.Resume, replaced: Sequence[str] = ()) -> bytes:
+    if parsed.warnings or replaced:
+        more = {"replaced": replaced, "warnings": parsed.warnings}
+        shown = {name: value for name, value in more.items() if value}
+        return orjson.dumps({"id": resume_id, **shown})
     return b'{"id":"%b"}' % resume_id.encode()
 
 

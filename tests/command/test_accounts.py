@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from resumes.errors import InvalidKey, StoreUnavailable
 from resumes.store import accounts, api_keys, plans
 from resumes.store.write_queue import BUSY
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
+from tests.support.store.builders import execute
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until
 
@@ -26,9 +28,45 @@ def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
     shown = run.answers("accounts", "show", "acme", "--json")
     assert {**shown, "id": "", "createdAt": ""} == {
         "id": "", "name": "acme", "plan": "free", "createdAt": "", "resumes": 0, "formerNames": [],
+        "onNewer": "keep",
         "maxResumes": 5, "freePlaces": 5, "apiListing": False, "lastResumeAt": None, "keys": 0,
         "activeKeys": 0, "lastKeyUseAt": None, "filesHeld": 0, "filesFailed": 0,
     }  # fmt: skip
+
+
+def a_person(**fields: Any) -> bytes:
+    """A resume of a person who is known by name and address."""
+    return a_resume(header={"name": "Ada", "email": "ada@example.com"}, **fields)
+
+
+def test_an_account_replaces_older_versions_once_told_to(acme: CommandLine) -> None:
+    told = acme("accounts", "set", "acme", "--on-newer", "replace")
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert told.stderr == 'Account "acme" replaces the older resumes of a person.\n'
+    assert re.search("on newer +replace\n", acme.succeeds("accounts", "show", "acme"))
+    assert acme.answers("accounts", "show", "acme", "--json")["onNewer"] == "replace"
+
+    for title in ("First", "Second"):
+        store_resumes(acme.home, a_person(title=title))
+    (stored,) = acme.answers("list", "--json")["resumes"]
+    assert stored["title"] == "Second"
+
+    told = acme.answers("accounts", "set", "acme", "--on-newer", "keep", "--json")
+    assert told["onNewer"] == "keep"
+    nothing = acme("accounts", "set", "acme")
+    assert (nothing.exit_code, "Nothing to change: add --on-newer" in nothing.stderr) == (2, True)
+
+
+def test_an_account_does_not_replace_before_all_its_resumes_are_indexed(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_person())
+    with open_home(acme.home) as store:
+        execute(store, "UPDATE resumes SET person = NULL")
+    # The command does what a service would.
+    assert acme("accounts", "set", "acme", "--on-newer", "replace").exit_code == 0
+    (stored,) = acme.answers("list", "--json")["resumes"]
+    store_resumes(acme.home, a_person())
+    (newer,) = acme.answers("list", "--json")["resumes"]
+    assert newer["id"] != stored["id"]
 
 
 def test_an_account_whose_inbox_cannot_be_made_is_there_and_says_so(acme: CommandLine) -> None:

@@ -107,6 +107,7 @@ def test_a_report_says_what_it_was_and_what_to_do(inbox: Inbox) -> None:
         "byteOffset": 2,
         "issues": [],
         "warnings": [],
+        "replaced": [],
         "items": [],
         "itemCounts": None,
         "skipped": [],

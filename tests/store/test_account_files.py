@@ -18,6 +18,7 @@ from resumes.store.transfer import backups
 from resumes.store.transfer.account_files import export_account, is_account_file
 from resumes.store.transfer.account_import import FILLED, MAX_VALUE_BYTES, import_account
 from resumes.store.transfer.copies import CopyProgress
+from resumes.store.versions import OnNewer
 from resumes.text import is_harmless
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
@@ -53,14 +54,16 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
     a_file(store, used, "9" * 24)
     bo = accounts.get_account(store, "bo")
     kept = api_keys.create_key(store, "ana")
-    creation.create(store, used.id, [a_resume("Once", idempotency="once")])
+    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    for key in ("once", "again"):
+        creation.create(store, used.id, [a_resume("Once", idempotency=key)])
 
     file = exported(store, tmp_path / "file")
 
     rows = rows_of(file)
     assert {name: len(found) for name, found in rows.items()} == {
         "plans": 1, "accounts": 1, "account_usage": 1, "resumes": 5, "documents": 5,
-        "imported_digests": 4, "imported_files": 2, "imported_items": 4,
+        "imported_digests": 4, "imported_files": 2, "imported_items": 4, "replaced_resumes": 1,
     }  # fmt: skip
     assert [row.id for row in rows["resumes"]] == ids_of(store, "ana")
     assert [row.source for row in rows["imported_files"]] == [None, b"{"]

@@ -59,9 +59,9 @@ def test_an_update_changes_the_content_and_the_time_and_nothing_else(
 
     new = a_person("Zoe", title="Nurse").resume
     if is_async:
-        at = asyncio.run(stored_resumes.update_resume_async(store, mine.id, changed, new))
+        at, _ = asyncio.run(stored_resumes.update_resume_async(store, mine.id, changed, new))
     else:
-        at = stored_resumes.update_resume(store, mine.id, changed, new)
+        at, _ = stored_resumes.update_resume(store, mine.id, changed, new)
 
     after = stored_resumes.get_resume(store, mine.id, changed)
     assert after.document == new.document.decode()

@@ -13,10 +13,12 @@ from cli.signals import sigterm_as_interrupt
 from resumes.errors import Conflict, InvalidArgument
 from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
+from resumes.store import search_index
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import maximum_text
 from resumes.store.transfer.account_files import check_account_file, export_account, is_account_file
 from resumes.store.transfer.account_import import import_account
+from resumes.store.versions import OnNewer
 from resumes.text import counted
 
 ROWS: Final = {
@@ -27,6 +29,9 @@ ROWS: Final = {
     "key": "api_keys",
 }
 """The names in `--json` for the rows of these tables."""
+
+CATCH_UP_TIMEOUT_S = 30.0
+"""How long an account may be indexed before it replaces resumes; a service does it otherwise."""
 
 COLUMNS = (
     Column("account", lambda account: account.name, is_flexible=True),
@@ -147,6 +152,7 @@ def show(session: Session, name: str) -> None:
             ("plan", account.plan),
             ("resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"),
             ("API listing", "yes" if account.api_listing else "no"),
+            ("on newer", account.on_newer),
             ("created", f"{instant(account.created_at)} UTC"),
             ("newest resume", instant(account.last_resume_at)),
             ("keys", f"{has.active_keys:,} active of {has.keys:,}"),
@@ -177,6 +183,33 @@ def set_plan(session: Session, name: str, plan: str) -> None:
         most = account.max_resumes
         until = f" until it has fewer than {maximum_text(most)}" if most else ""
         say(f"It keeps its {held}, but cannot add more{until}.")
+
+
+@accounts.command("set")
+@click.argument("name")
+@click.option(
+    "--on-newer",
+    type=click.Choice([each.value for each in OnNewer]),
+    help="What happens to the older resumes of a person of whom a newer one arrives: `keep` keeps them, "
+    "`replace` deletes them. A person is known by email address and name.",
+)
+@pass_session
+def set_(session: Session, name: str, on_newer: str | None) -> None:
+    """Change the settings of the account NAME.
+
+    The change takes effect immediately. With `replace`, a newer resume needs no additional place in the plan.
+    Older versions that are stored already are deleted once a newer one arrives.
+    """
+    if on_newer is None:
+        raise click.UsageError("Nothing to change: add --on-newer")
+    with session.store() as store:
+        if on_newer == OnNewer.REPLACE:
+            account = store_accounts.get_account(store, name)
+            search_index.catch_up(store, account.id, timeout_s=CATCH_UP_TIMEOUT_S)
+        store_accounts.set_account(store, name, on_newer=OnNewer(on_newer))
+        account = store_accounts.get_account(store, name)
+    does = "replaces" if on_newer == OnNewer.REPLACE else "keeps"
+    session.answer(as_json(account), f'Account "{name}" {does} the older resumes of a person.')
 
 
 @accounts.command()
@@ -281,4 +314,5 @@ def as_json(account: AccountInfo) -> dict[str, Any]:
         "maxResumes": account.max_resumes,
         "freePlaces": account.free_places,
         "apiListing": bool(account.api_listing),
+        "onNewer": account.on_newer,
     }

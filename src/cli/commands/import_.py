@@ -251,6 +251,7 @@ def import_(
                         message=refusal and refusal.message,
                         resumeId=conclusion.resume_id,
                         warnings=issues_as_json(conclusion.warnings),
+                        replaced=conclusion.replaced,
                     )
                     put_json_line(result)
                 elif show is None or outcome is not FileOutcome.DONE:
@@ -297,9 +298,15 @@ def _say_skipped(path: str, members: SkippedMembers) -> None:
 
 
 def _remark(conclusion: Conclusion) -> str | None:
+    if conclusion.refusal is not None:
+        return conclusion.refusal.message
+    remarks = []
+    if conclusion.replaced:
+        remarks.append(f"replaced {', '.join(conclusion.replaced)}")
     if conclusion.warnings:
-        return f"{counted(len(conclusion.warnings), 'warning')} (`resumes validate` shows them)"
-    return None if conclusion.refusal is None else conclusion.refusal.message
+        count = counted(len(conclusion.warnings), "warning")
+        remarks.append(f"{count} (`resumes validate` shows them)")
+    return "; ".join(remarks) or None
 
 
 @command()

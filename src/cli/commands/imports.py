@@ -136,6 +136,7 @@ def put_file(
         ("to do", details["hint"] or ""),
         ("report", "" if report is None else str(report)),
         ("resume", details["resumeId"] or ""),
+        ("replaced", ", ".join(details["replaced"])),
         ("field", row.path or ""),
         ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
         ("resumes", _counts(row.items) if row.items else ""),
@@ -333,6 +334,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         if is_source and source is None:
             raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
         items = import_ledger.find_items(store, row.account_id, row.claim_id, limit=2)
+        replaced = import_ledger.list_replaced(store, row.account_id, row.claim_id)
     inbox = session.settings().inbox
     roots = find_roots(row, inbox)
     location = find_filed(row, inbox)
@@ -342,6 +344,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
     details = as_json(row) | {
         # Only for a file with one resume, stored or a duplicate.
         "resumeId": items[0].resume_id if len(items) == 1 and row.items is None else None,
+        "replaced": replaced,
         "hint": hint and session.installation().typeable(hint),
         "issues": _issues(report.get("issues")),
         "warnings": _warnings(report),

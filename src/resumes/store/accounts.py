@@ -36,6 +36,7 @@ from resumes.store.schema import (
     resumes,
 )
 from resumes.store.store import Store, change_count, lock_account
+from resumes.store.versions import OnNewer
 from resumes.text import counted
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -283,6 +284,24 @@ def set_plan(store: Store, name: str, plan: str) -> None:
     def change(session: Session) -> None:
         check_plan(session, plan)
         lock_open_account(session, name).plan = plan
+
+    store.write(change)
+
+
+def set_account(store: Store, name: str, *, on_newer: OnNewer) -> None:
+    """Change what a create does with older versions of the resume, immediately.
+
+    Raises NotFound, and Conflict for REPLACE while the persons of resumes that 1.0.0 stored are unknown.
+    """
+
+    def change(session: Session) -> None:
+        account = lock_open_account(session, name)
+        if on_newer is OnNewer.REPLACE and search_index.may_lack_persons(session, account.id):
+            raise Conflict(
+                f'Not all resumes of account "{name}" are indexed yet, so older versions could be missed. '
+                "Try again once they are: `resumes doctor` shows how many are not"
+            )
+        account.on_newer = on_newer.value
 
     store.write(change)
 

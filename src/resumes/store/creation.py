@@ -10,18 +10,18 @@ ledger.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from sqlalchemy import (
     BigInteger,
-    BindParameter,
     Connection,
     LargeBinary,
     bindparam,
+    case,
     func,
     insert,
     literal,
@@ -48,6 +48,15 @@ from resumes.store.schema import (
 )
 from resumes.store.statements import Prepared, blob, insert_into, params_equal, pk_equals, text_of
 from resumes.store.store import WRITE_DEADLINE_S, Store
+from resumes.store.versions import (
+    VALUES,
+    OnNewer,
+    Version,
+    chunks,
+    find_replaced,
+    find_versions,
+    replace,
+)
 from resumes.store.write_queue import LostRace, Write
 
 
@@ -75,22 +84,26 @@ class NewResume(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """The resume is stored. `replayed`: by an earlier call that this one repeats."""
+    """The resume is stored. `replayed`: by an earlier call that this one repeats. `replaced` are the ids of
+    the older versions that its create deleted."""
 
     id: str
     replayed: bool = False
+    replaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The same content is stored already, under this id."""
+    """The same content, or with `is_newer` a newer version of it, is stored already, under this id."""
 
     id: str
+    is_newer: bool = False
 
     @property
     def message(self) -> str:
         """Return the message for people."""
-        return f"The same content is already stored as {self.id}"
+        what = "A newer version of this resume" if self.is_newer else "The same content"
+        return f"{what} is already stored as {self.id}"
 
 
 Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
@@ -101,7 +114,8 @@ class Creation(NamedTuple):
     """Resumes for one account, from one caller.
 
     With a `claim`, the outcomes of the items and the file go to the ledger. `failed` is the worst
-    verdict on items that could not be read; it counts for the file's outcome.
+    verdict on items that could not be read; it counts for the file's outcome. With `queue`, a message,
+    resumes that need a place in the quota wait behind others, and get no place.
     """
 
     account_id: str
@@ -109,6 +123,7 @@ class Creation(NamedTuple):
     now_us: int
     claim: ClaimedFile | None = None
     failed: Verdict | None = None
+    queue: str | None = None
 
 
 def create(
@@ -170,7 +185,7 @@ def _write(creation: Creation, deadline_s: float) -> Write:
 # Inside the transaction
 
 LOCK_ACCOUNT = Prepared(
-    select(account_usage.c.resume_count, account_usage.c.last_id_us, plans.c.max_resumes)
+    select(*account_usage.c["resume_count", "last_id_us"], plans.c.max_resumes, accounts.c.on_newer)
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(pk_equals(account_usage), accounts.c.closed_at.is_(None))
@@ -178,10 +193,14 @@ LOCK_ACCOUNT = Prepared(
 )
 UNLIMITED = 2**62
 # NULL for an account that was closed, so that the comparison below is never true.
+_MAX_NOW = func.coalesce(plans.c.max_resumes, literal(UNLIMITED, BigInteger))
+_COUNT_NOW = account_usage.c.resume_count
 _ALLOWED_NOW = (
-    select(func.coalesce(plans.c.max_resumes, literal(UNLIMITED, BigInteger)))
+    # An account that is over its limit may replace resumes.
+    select(case((_MAX_NOW < _COUNT_NOW, _COUNT_NOW), else_=_MAX_NOW))
     .join(accounts, accounts.c.plan == plans.c.name)
     .where(accounts.c.id == bindparam("account"), accounts.c.closed_at.is_(None))
+    .correlate(account_usage)
     .scalar_subquery()
 )
 # The condition is the quota's guarantee, whatever was read before: after waiting for the row, a
@@ -190,10 +209,10 @@ TAKE_PLACES = Prepared(
     update(account_usage)
     .where(
         account_usage.c.account_id == bindparam("account"),
-        account_usage.c.resume_count + bindparam("places") <= _ALLOWED_NOW,
+        _COUNT_NOW + bindparam("places") <= _ALLOWED_NOW,
     )
     .values(
-        resume_count=account_usage.c.resume_count + bindparam("places"),
+        resume_count=_COUNT_NOW + bindparam("places"),
         last_id_us=bindparam("last_id"),
     )
 )
@@ -222,7 +241,7 @@ def was_stored(connection: Connection, creation: Creation, result: Any) -> bool 
     these = resumes.c.account_id == creation.account_id, resumes.c.id.in_(made)
     if connection.execute(select(resumes.c.id).where(*these).limit(1)).first() is not None:
         return True
-    _, last_id_us, _ = account
+    _, last_id_us, *_ = account
     return False if last_id_us < identifiers.position_of(made[-1]) else None
 
 
@@ -246,11 +265,28 @@ class _Rows:
 
     resumes: list[tuple[Any, ...]] = field(default_factory=list)
     documents: list[tuple[Any, ...]] = field(default_factory=list)
-    digests: dict[bytes, str] = field(default_factory=dict)
+    digests: dict[bytes, Duplicate] = field(default_factory=dict)
     idempotency: dict[str, dict[str, Any]] = field(default_factory=dict)
     items: list[tuple[Any, ...]] = field(default_factory=list)
     done_files: list[tuple[Any, ...]] = field(default_factory=list)
     files: list[dict[str, Any]] = field(default_factory=list)
+    replaced: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The ids of older versions by the resume that replaces them; both may be of this batch."""
+    newer: dict[str, str] = field(default_factory=dict)
+    """The id of the resume that replaces a version."""
+
+    def replace(self, versions: Sequence[Version], by_id: str) -> tuple[str, ...]:
+        """Replace the versions; return their ids."""
+        old_ids = tuple(version.id for version in versions)
+        self.replaced[by_id] = old_ids
+        self.newer.update(dict.fromkeys(old_ids, by_id))
+        return old_ids
+
+    def newest(self, found: Duplicate) -> Duplicate:
+        """Return the resume that has replaced this one, if one has."""
+        while (newer_id := self.newer.get(found.id)) is not None:
+            found = Duplicate(newer_id, is_newer=True)
+        return found
 
 
 def _create_in_account(
@@ -259,39 +295,71 @@ def _create_in_account(
     account = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
     if account is None:
         return [NotFound("Account not found")] * len(creations)
-    count, last_id_us, max_resumes = account
+    count, last_id_us, max_resumes, on_newer = account
     allowed = UNLIMITED if max_resumes is None else max_resumes
     free = allowed - count
+    taken = 0
     rows = _Rows()
     tails = identifiers.tails(sum(len(creation.resumes) for creation in creations))
     before = _PriorOutcomes(connection, account_id, creations)
+    versions: dict[bytes, list[Version]] | None = None
+    if on_newer == OnNewer.REPLACE:
+        persons = [new.resume.person for some in creations for new in some.resumes]
+        versions = find_versions(connection, account_id, filter(None, persons))
     results = []
     for creation in creations:
         now = timestamp(creation.now_us)
-        done = before.items_of(creation.claim)
+        claim = creation.claim
+        done = before.items_of(claim)
         outcomes: list[Outcome] = []
         for new in creation.resumes:
-            outcome = done.get(new.item) or before.find(new, rows, creation.now_us)
-            if outcome is None and len(rows.resumes) >= free:
-                outcome = QuotaReached(max_resumes=allowed)
+            prior = done.get(new.item)
+            outcome = (
+                before.repeat(prior, new, rows)
+                if prior
+                else before.find(new, rows, creation.now_us)
+            )
+            older: Sequence[Version] = ()
+            if versions is not None and outcome is None and (person := new.resume.person):
+                older = versions.get(person, ())
+                if claim is not None and (newer := _find_newer(older, claim)):
+                    outcome = Duplicate(newer.id, is_newer=True)
+                    if new.digest is not None:
+                        rows.digests[new.digest] = outcome
+            if outcome is None and not older and (creation.queue is not None or taken >= free):
+                outcome = QuotaReached(max_resumes=allowed, message=creation.queue)
             if outcome is None:
                 last_id_us = max(creation.now_us, last_id_us + 1)
                 outcome = Created(identifiers.resume_id(last_id_us, next(tails)))
-                _add_resume(rows, account_id, outcome.id, new, now)
+                _add_resume(rows, account_id, outcome.id, new, now, claim)
+                taken += 1
+                if versions is not None and (person := new.resume.person):
+                    if older:
+                        taken -= len(older)
+                        outcome = Created(outcome.id, replaced=rows.replace(older, outcome.id))
+                    versions[person] = [
+                        Version(outcome.id, claim.claim_id if claim else outcome.id)
+                    ]
             outcomes.append(outcome)
-        if creation.claim is not None:
-            _add_to_ledger(rows, creation, creation.claim, outcomes, done, now)
+        if claim is not None:
+            _add_to_ledger(rows, creation, claim, outcomes, done, now)
         results.append(outcomes)
     if rows.resumes:
         TAKE_PLACES.run_later(
             connection,
             _check_places,
             account=account_id,
-            places=len(rows.resumes),
+            places=taken,
             last_id=last_id_us,
         )
     _insert(connection, rows, account_id)
+    if rows.replaced:
+        replace(connection, account_id, rows.replaced)
     return results
+
+
+def _find_newer(versions: Iterable[Version], claim: ClaimedFile) -> Version | None:
+    return next((version for version in versions if version.is_after(claim.claim_id)), None)
 
 
 def _check_places(changed: int) -> None:
@@ -302,10 +370,6 @@ def _check_places(changed: int) -> None:
 
 # Prior outcomes
 
-WIDTH = 64
-_NAMES = tuple(f"v{number}" for number in range(WIDTH))
-_VALUES: list[BindParameter[Any]] = [bindparam(name) for name in _NAMES]
-
 RESUMES_OF_CLAIMS = Prepared(
     select(
         imported_files.c.claim_id,
@@ -314,7 +378,7 @@ RESUMES_OF_CLAIMS = Prepared(
         imported_files.c.resume_id,
     ).where(
         params_equal(imported_files.c.account_id),
-        imported_files.c.claim_id.in_(_VALUES),
+        imported_files.c.claim_id.in_(VALUES),
         imported_files.c.resume_id.is_not(None),
     )
 )
@@ -324,21 +388,13 @@ ITEMS_OF_CLAIMS = Prepared(
         imported_items.c.item,
         imported_items.c.outcome,
         imported_items.c.resume_id,
-    ).where(params_equal(imported_items.c.account_id), imported_items.c.claim_id.in_(_VALUES))
+    ).where(params_equal(imported_items.c.account_id), imported_items.c.claim_id.in_(VALUES))
 )
 RESUMES_OF_DIGESTS = Prepared(
-    select(imported_digests.c.digest, imported_digests.c.resume_id).where(
-        params_equal(imported_digests.c.account_id), imported_digests.c.digest.in_(_VALUES)
+    select(*imported_digests.c["digest", "resume_id", "is_older"]).where(
+        params_equal(imported_digests.c.account_id), imported_digests.c.digest.in_(VALUES)
     )
 )
-
-
-def _chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the values, 64 at a time, as parameters; the last one is repeated to fill up."""
-    rest = iter(values)
-    while chunk := list(islice(rest, WIDTH)):
-        chunk += [chunk[-1]] * (WIDTH - len(chunk))
-        yield dict(zip(_NAMES, chunk, strict=True))
 
 
 class _PriorOutcomes:
@@ -355,7 +411,7 @@ class _PriorOutcomes:
                 statement = ITEMS_OF_CLAIMS if creation.resumes[0].item else RESUMES_OF_CLAIMS
                 claims[statement].append(creation.claim.claim_id)
         for statement, claim_ids in claims.items():
-            for values in _chunks(claim_ids):
+            for values in chunks(claim_ids):
                 found = statement.run(connection, account_id=account_id, **values).fetchall()
                 for claim_id, item, outcome, resume_id in found:
                     is_duplicate = outcome == FileOutcome.DUPLICATE
@@ -363,10 +419,11 @@ class _PriorOutcomes:
                         Duplicate(resume_id) if is_duplicate else Created(resume_id, replayed=True)
                     )
         digests = (new.digest for file in creations for new in file.resumes if new.digest)
-        self._digests: dict[bytes, str] = {}
-        for values in _chunks(map(blob, digests)):
+        self._digests: dict[bytes, Duplicate] = {}
+        for values in chunks(map(blob, digests)):
             found = RESUMES_OF_DIGESTS.run(connection, account_id=account_id, **values).fetchall()
-            self._digests.update(found)
+            for digest, resume_id, is_older in found:
+                self._digests[digest] = Duplicate(resume_id, is_newer=bool(is_older))
         used = [
             (new.idempotency.key, creation.now_us)
             for creation in creations
@@ -382,10 +439,25 @@ class _PriorOutcomes:
         )
         self._keys = {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
         """The stored row of each Idempotency-Key, by key and the time of its request."""
+        done = [outcome for items in self._items.values() for outcome in items.values()]
+        repeated = [outcome.id for outcome in done if isinstance(outcome, Created)]
+        repeated += [row[1] for row in self._keys.values() if row is not None]
+        self._replaced = find_replaced(connection, account_id, repeated)
 
     def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
         """Return the prior outcomes of this claim's items, by item: a claim is imported once."""
         return {} if claim is None else self._items.get(claim.claim_id, {})
+
+    def repeat(self, outcome: Outcome, new: NewResume, rows: _Rows) -> Outcome:
+        """Return a claim's prior outcome on this resume with what the ledger does not say."""
+        if isinstance(outcome, Created):
+            return self._created(outcome.id, rows)
+        stored = None if new.digest is None else self._digests.get(new.digest)
+        return rows.newest(stored) if stored is not None and stored.is_newer else outcome
+
+    def _created(self, resume_id: str, rows: _Rows) -> Created:
+        mine = rows.replaced.get(resume_id)
+        return Created(resume_id, True, mine or self._replaced.get(resume_id, ()))
 
     def find(self, new: NewResume, rows: _Rows, now_us: int) -> Outcome | None:
         """Return the outcome of an earlier call or an earlier resume of this batch; None if new."""
@@ -396,17 +468,24 @@ class _PriorOutcomes:
             )
             if found is not None:
                 is_same = found[0] == given.body_sha256
-                return Created(found[1], replayed=True) if is_same else IdempotencyMismatch()
+                return self._created(found[1], rows) if is_same else IdempotencyMismatch()
         if new.digest is not None:
             stored = rows.digests.get(new.digest) or self._digests.get(new.digest)
             if stored is not None:
-                return Duplicate(stored)
+                return rows.newest(stored)
         return None
 
 
-def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
+def _add_resume(
+    rows: _Rows,
+    account_id: str,
+    resume_id: str,
+    new: NewResume,
+    now: str,
+    claim: ClaimedFile | None,
+) -> None:
     parsed = new.resume
-    claim_id = first_month = None
+    claim_id, first_month = None if claim is None else claim.claim_id, None
     rows.resumes.append(
         (
             account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, new.label,
@@ -416,7 +495,7 @@ def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, no
     document = parsed.document
     rows.documents.append((account_id, resume_id, crc32(document), blob(document)))
     if new.digest is not None:
-        rows.digests[new.digest] = resume_id
+        rows.digests[new.digest] = Duplicate(resume_id)
     if new.idempotency is not None:
         rows.idempotency[new.idempotency.key] = {
             "account_id": account_id,
@@ -482,7 +561,10 @@ def _verdict(outcome: Outcome) -> Verdict:
 def _insert(connection: Connection, rows: _Rows, account_id: str) -> None:
     insert_into(resumes).run_rows(connection, rows.resumes)
     ADD_DOCUMENT.run_rows(connection, rows.documents)
-    digests = [(account_id, blob(digest), resume_id) for digest, resume_id in rows.digests.items()]
+    digests = [
+        (account_id, blob(digest), stored.id, stored.is_newer)
+        for digest, stored in rows.digests.items()
+    ]
     insert_into(imported_digests).run_rows(connection, digests)
     ADD_KEY.run_many(connection, rows.idempotency.values())
     insert_into(imported_items).run_rows(connection, rows.items)

@@ -20,7 +20,14 @@ from sqlmodel import Session, select
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import MAX_ID, POSITION_DIGITS
-from resumes.store.schema import Account, imported_digests, imported_files, imported_items, resumes
+from resumes.store.schema import (
+    Account,
+    imported_digests,
+    imported_files,
+    imported_items,
+    replaced_resumes,
+    resumes,
+)
 from resumes.store.statements import Prepared, pk_equals, replace_on_conflict, upsert
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
@@ -253,6 +260,24 @@ def find_items(
         Item(row.item, outcomes.get(row.outcome, FileOutcome.DONE), row.resume_id, row.is_deleted)
         for row in store.fetch(union_all(*parts).order_by("item").limit(limit))
     ]
+
+
+def list_replaced(store: Store, account_id: str, claim_id: str) -> tuple[str, ...]:
+    """Return the ids of the older versions that the resumes of a claim replaced."""
+    made = union_all(
+        *(
+            select(table.c.resume_id).where(
+                table.c.account_id == account_id,
+                table.c.claim_id == claim_id,
+                table.c.outcome == FileOutcome.DONE.value,
+            )
+            for table in (imported_files, imported_items)
+        )
+    )
+    statement = select(replaced_resumes.c.replaced_id).where(
+        replaced_resumes.c.account_id == account_id, replaced_resumes.c.resume_id.in_(made)
+    )
+    return tuple(store.fetch(statement.order_by(replaced_resumes.c.replaced_id)))
 
 
 def forget_items(store: Store, account_id: str, claim_id: str) -> None:

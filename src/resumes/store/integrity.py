@@ -136,6 +136,8 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
 def _iter_sqlite(store: Store) -> Iterator[Flaw]:
     try:
         with store.read() as connection:
+            # Otherwise FTS5 checks the file against what this connection knew of the index before.
+            connection.execute(text("SELECT rowid FROM search_tokens LIMIT 1")).all()
             check = text(f"PRAGMA integrity_check({MAX_REPORT_LINES})")
             report = connection.execute(check).scalars().all()
             foreign_code = find_foreign_code(connection)

@@ -106,6 +106,7 @@ CHECKS: Final[dict[str, Check]] = {
     "account_id": _ACCOUNT,
     "claim_id": _ID,
     "resume_id": _ID,
+    "replaced_id": _ID,
     "outcome": _one_of(FileOutcome),
     "root": _LEDGER,
     "plans.name": _NAME,

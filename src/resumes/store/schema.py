@@ -254,7 +254,8 @@ class ImportedItem(OfAccount, table=True):
 class ImportedDigest(OfAccount, table=True):
     """The digest of each imported resume that is stored; deleted with the resume.
 
-    `digest` is the SHA-256 of the JSON value's bytes without outer white space.
+    `digest` is the SHA-256 of the JSON value's bytes without outer white space. With `is_older`, it is
+    the content of an older version of the resume, which replaced it.
     """
 
     __tablename__: ClassVar[str] = "imported_digests"
@@ -264,6 +265,16 @@ class ImportedDigest(OfAccount, table=True):
     )
     digest: bytes = Field(primary_key=True, sa_type=LargeBinary)
     resume_id: str = Field(sa_type=BinaryText)
+    is_older: bool = Field(default=False, sa_column_kwargs={"server_default": sqlalchemy.false()})
+
+
+class ReplacedResume(OfAccount, table=True):
+    """An older version of a person's resume that the create of `resume_id` deleted. Outlives both."""
+
+    __tablename__: ClassVar[str] = "replaced_resumes"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    resume_id: str = Field(primary_key=True, sa_type=BinaryText)
+    replaced_id: str = Field(primary_key=True, sa_type=BinaryText)
 
 
 class ImportRequest(OfAccount, table=True):
@@ -365,6 +376,7 @@ idempotency = _table(Idempotency)
 imported_files = _table(ImportedFile)
 imported_items = _table(ImportedItem)
 imported_digests = _table(ImportedDigest)
+replaced_resumes = _table(ReplacedResume)
 import_requests = _table(ImportRequest)
 importers = _table(ImporterProcess)
 search_progress = _table(SearchProgress)

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, Self
 
 import sqlalchemy
-from sqlalchemy import bindparam, func
+from sqlalchemy import Connection, bindparam, func
 from sqlmodel import Session, col, select
 
 from resumes.analyzer.person import find_person
@@ -56,18 +56,18 @@ from resumes.text import counted
 # Corrections, in the transaction that removes or changes a resume
 
 
-def remove(session: Session, account_id: str, resume_ids: Iterable[str]) -> None:
-    """Remove the resumes from the index, if they are there."""
+def remove(connection: Connection, account_id: str, resume_ids: Iterable[str]) -> None:
+    """Remove these resumes from the index, as far as they are there."""
     keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
-    found = _ENTRY.run_each(session.connection(), keys)
-    _remove(session, account_id, [entry for rows in found for entry in rows.fetchall()])
+    found = _ENTRY.run_each(connection, keys)
+    _remove(connection, account_id, [entry for rows in found for entry in rows.fetchall()])
 
 
 def remove_oldest(session: Session, account_id: str, count: int) -> None:
     """Remove this many of the account's entries, oldest first, when the account is deleted."""
     entries = select(SearchEntry.seq, SearchEntry.id).where(SearchEntry.account_id == account_id)
     oldest = session.exec(entries.order_by(col(SearchEntry.seq)).limit(count)).all()
-    _remove(session, account_id, oldest)
+    _remove(session.connection(), account_id, oldest)
 
 
 def replace(session: Session, account_id: str, resume: ResumeRow, document: str | None) -> None:
@@ -84,18 +84,27 @@ def replace(session: Session, account_id: str, resume: ResumeRow, document: str 
         _engine(session, progress).replace(entry, tokens)
 
 
+# Prepared, since a create removes the versions that it replaces.
 _ENTRY: Final = Prepared(
     sqlalchemy.select(*search_entries.c["seq", "id"]).where(
         params_equal(search_entries.c.account_id, search_entries.c.id)
     )
 )
+_FIND_NUMBER: Final = Prepared(
+    sqlalchemy.select(search_progress.c.number).where(pk_equals(search_progress))
+)
+_COUNT_DOWN: Final = Prepared(
+    sqlalchemy.update(search_progress)
+    .where(pk_equals(search_progress))
+    .values(entries=search_progress.c.entries - bindparam("removed"))
+)
 
 
-def _remove(session: Session, account_id: str, entries: Sequence[EntryKey]) -> None:
+def _remove(connection: Connection, account_id: str, entries: Sequence[EntryKey]) -> None:
     if entries:
-        progress = session.get_one(SearchProgress, account_id)
-        _engine(session, progress).remove(entries)
-        progress.entries -= len(entries)
+        ((number,),) = _FIND_NUMBER.run(connection, account_id=account_id).fetchall()
+        engine_on(connection, account_id, number).remove(entries)
+        _COUNT_DOWN.run(connection, account_id=account_id, removed=len(entries))
 
 
 def _engine(session: Session, progress: SearchProgress) -> SearchEngine:
@@ -110,6 +119,15 @@ class IndexedCount(NamedTuple):
 
     indexed: int
     resumes: int
+
+
+def may_lack_persons(session: Session, account_id: str) -> bool:
+    """Return whether a resume that is not indexed has no person: perhaps only because 1.0.0 stored it."""
+    progress = session.get(SearchProgress, account_id)
+    indexed_us = 0 if progress is None else progress.indexed_us
+    unread = ResumeRow.account_id == account_id, ResumeRow.id > _last_id(indexed_us)
+    without = select(ResumeRow.id).where(*unread, col(ResumeRow.person).is_(None)).limit(1)
+    return session.exec(without).first() is not None
 
 
 def count_indexed(store: Store) -> IndexedCount:

@@ -37,6 +37,7 @@ from resumes.store.statements import (
     upsert,
 )
 from resumes.store.store import Row, Store, change_count
+from resumes.store.versions import DELETE_ROWS, replace_others
 from resumes.text import family_name_order, name_order
 
 DEFAULT_LIMIT = 20
@@ -286,10 +287,17 @@ _SET_DOCUMENT = Prepared(
 )
 
 
+class Updated(NamedTuple):
+    """An update: its time, later than before, and the ids of the person's other resumes that it replaced."""
+
+    updated_at: str
+    replaced: Sequence[str]
+
+
 def update_resume(
     store: Store, account_id: str, resume_id: str, new: Resume, *, check: Check | None = None
-) -> str:
-    """Store this content in place of the resume's, and return its new `updated_at`, later than before.
+) -> Updated:
+    """Store this content in place of the resume's.
 
     What else is known of the resume stays, so that its first content is still a duplicate in a file
     (docs/api.md, Update). This needs no place in the quota. `check` is called in the transaction.
@@ -302,7 +310,7 @@ def update_resume(
 
 async def update_resume_async(
     store: Store, account_id: str, resume_id: str, new: Resume, *, check: Check | None = None
-) -> str:
+) -> Updated:
     """Do what `update_resume` does without blocking the event loop."""
     _check_id(resume_id)
     change = partial(_update, account_id, resume_id, new, store.clock(), check)
@@ -316,7 +324,7 @@ def _update(
     now_us: int,
     check: Check | None,
     session: Session,
-) -> str:
+) -> Updated:
     connection = session.connection()
     if check is not None:
         check(_stored(ONE.run(connection, account_id=account_id, id=resume_id).fetchall()))
@@ -328,8 +336,9 @@ def _update(
     document = new.document.decode()
     values = (account_id, resume_id, crc32(new.document), document)
     _SET_DOCUMENT.run_many(connection, [dict(zip(documents.columns.keys(), values, strict=True))])
+    replaced = replace_others(session, account_id, resume_id, new.person)
     search_index.replace(session, account_id, row, document)
-    return row.updated_at
+    return Updated(row.updated_at, replaced)
 
 
 def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
@@ -376,8 +385,7 @@ def delete_resumes(
 
 
 _DELETE_ROWS = (
-    Prepared(delete(resumes).where(pk_equals(resumes))),
-    Prepared(delete(documents).where(pk_equals(documents))),
+    *DELETE_ROWS,
     Prepared(
         delete(imported_digests).where(
             params_equal(imported_digests.c.account_id),
@@ -397,5 +405,5 @@ def _delete_all(account_id: str, resume_ids: Sequence[str], session: Session) ->
         for statement in _DELETE_ROWS:
             statement.run_many(connection, rows)
         change_count(session, account_id, -len(found))
-        search_index.remove(session, account_id, found)
+        search_index.remove(connection, account_id, found)
     return len(found)

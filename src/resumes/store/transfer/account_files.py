@@ -28,6 +28,7 @@ from resumes.store.schema import (
     imported_items,
     key_directory,
     plans,
+    replaced_resumes,
     resumes,
 )
 from resumes.store.sqlite.files import examine, scratch_in, transaction_in
@@ -141,6 +142,7 @@ def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:
         imported_files: imported_files.c.account_id == account_id,
         imported_items: imported_items.c.account_id == account_id,
         imported_digests: whole(imported_digests.c.resume_id),
+        replaced_resumes: replaced_resumes.c.account_id == account_id,
     }
     if with_keys:
         conditions[api_keys] = select(key_directory.c.key_id).where(is_key).exists()

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Table, func, literal, select
 from sqlmodel import Session
 
 from resumes.analyzer import check_stored
+from resumes.analyzer.person import person_of
 from resumes.clock import timestamp
 from resumes.errors import (
     Conflict,
@@ -55,6 +56,7 @@ from resumes.store.schema import (
     key_directory,
     metadata,
     plans,
+    replaced_resumes,
     resumes,
     store_facts,
 )
@@ -87,6 +89,7 @@ TOGETHER: Final = (
     (imported_files,),
     (imported_items,),
     (imported_digests,),
+    (replaced_resumes,),
 )
 """The tables whose rows are imported, in this order; rows of one group go together."""
 
@@ -140,6 +143,8 @@ def import_account(
             name=chosen + ARRIVING,
             plan=plan or source.plan,
             created_at=source.created_at,
+            on_newer=source.on_newer,
+            first_month=source.first_month,
             closed_at=timestamp(store.clock()),
         )
         if find_account(store, new.name, include_closed=True) is not None:
@@ -241,7 +246,11 @@ def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
     key_id = key_directory.c.key_id
     found_too = {
         f"a resume later than the last ID in {ids.table.name}": select(ids).where(ids > last)
-        for ids in (imported_files.c.resume_id, imported_items.c.resume_id)
+        for ids in (
+            imported_files.c.resume_id,
+            imported_items.c.resume_id,
+            replaced_resumes.c.resume_id,
+        )
     }
     found_too |= {
         "a revoked key": select(api_keys.c.id).where(api_keys.c.revoked_at.is_not(None)),
@@ -256,7 +265,7 @@ def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
 def _check_documents(connection: Connection, file: Path) -> None:
     """Refuse a document that this service cannot have stored, or that contradicts its row."""
     is_same = (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id)
-    columns = *resumes.c["id", "title", "name"], *documents.c["crc32", "document"]
+    columns = *resumes.c["id", "title", "name", "person"], *documents.c["crc32", "document"]
     for row in connection.execute(select(*columns).join(documents, is_same)):
         content = row.document.encode()
         try:
@@ -265,6 +274,8 @@ def _check_documents(connection: Connection, file: Path) -> None:
             _refuse(file, f"the document of the resume {row.id} cannot be stored: {error}")
         if (row.title, row.name, row.crc32) != (known.title, known.name, crc32(content)):
             _refuse(file, f"the document of the resume {row.id} has another title, name or CRC-32")
+        if row.person not in (None, person_of(known.email, known.name)):
+            _refuse(file, f"the document of the resume {row.id} is of another person")
 
 
 # Filling the new account

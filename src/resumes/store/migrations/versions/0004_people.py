@@ -1,4 +1,5 @@
-"""Resumes have a label, a person and the file that they came from; API keys may be read-only.
+"""Resumes have a label, a person and the file that they came from, and may replace older versions;
+API keys may be read-only.
 
 The persons of the resumes that are there already are found by the programs that use the store.
 """
@@ -25,7 +26,15 @@ def upgrade() -> None:
     op.add_column("accounts", sa.Column("on_newer", text, nullable=False, server_default="keep"))
     op.add_column("accounts", sa.Column("first_month", sa.Integer))
     op.add_column("accounts", sa.Column("former_names", text, nullable=False, server_default=""))
-    no = sa.Column("is_read_only", sa.Boolean, nullable=False, server_default=sa.false())
-    op.add_column("api_keys", no)
+    for table, name in (("api_keys", "is_read_only"), ("imported_digests", "is_older")):
+        no = sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false())
+        op.add_column(table, no)
+    op.create_table(
+        "replaced_resumes",
+        sa.Column("account_id", text, sa.ForeignKey("accounts.id"), primary_key=True),
+        sa.Column("resume_id", text, primary_key=True),
+        sa.Column("replaced_id", text, primary_key=True),
+        sqlite_with_rowid=False,
+    )
     for statement in INDEXES:
         op.execute(statement)

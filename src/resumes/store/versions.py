@@ -1,0 +1,155 @@
+"""The versions of a person's resume, and how a newer one replaces the older ones.
+
+Resumes of an account with the same `person` are versions. In an account that replaces, a create deletes
+the older versions in its transaction. Which version is newer is decided by when they arrived: a file when
+it was found in the inbox, which is the time in its claim; any other resume when it was created; and a
+resume that was updated then. So a file that is retried, or is imported late, replaces nothing that came
+after it (docs/decisions/0021).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import BindParameter, Connection, bindparam, delete, select, true, update
+from sqlmodel import Session
+
+from resumes.clock import timestamp
+from resumes.store import search_index
+from resumes.store.identifiers import position_of
+from resumes.store.schema import Account, documents, imported_digests, replaced_resumes, resumes
+from resumes.store.statements import Prepared, blob, insert_into, params_equal, pk_equals
+from resumes.store.store import change_count
+
+
+class OnNewer(StrEnum):
+    """What a create does with older versions of the resume."""
+
+    KEEP = "keep"
+    REPLACE = "replace"
+
+
+WIDTH: Final = 64
+"""How many values a prepared statement looks up at once."""
+
+_NAMES: Final = tuple(f"v{number}" for number in range(WIDTH))
+VALUES: Final[list[BindParameter[Any]]] = [bindparam(name) for name in _NAMES]
+
+
+def chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the values, 64 at a time, as parameters; the last one is repeated to fill up."""
+    rest = iter(values)
+    while chunk := list(islice(rest, WIDTH)):
+        chunk += [chunk[-1]] * (WIDTH - len(chunk))
+        yield dict(zip(_NAMES, chunk, strict=True))
+
+
+class Version(NamedTuple):
+    """A stored version of a person's resume. `arrival` is its claim, or its own id without one;
+    `changed_at` is empty unless it was updated."""
+
+    id: str
+    arrival: str
+    changed_at: str = ""
+
+    def is_after(self, claim_id: str) -> bool:
+        """Return whether it is newer than the file of this claim."""
+        return self.arrival > claim_id or self.changed_at > timestamp(position_of(claim_id))
+
+
+_OF_PERSONS: Final = Prepared(
+    select(*resumes.c["person", "id", "claim_id", "created_at", "updated_at"])
+    .where(
+        params_equal(resumes.c.account_id),
+        # As in the index, so that the engines see that they can use it.
+        resumes.c.person.is_not(None),
+        resumes.c.person.in_(VALUES),
+    )
+    .order_by(resumes.c.person, resumes.c.id)
+)
+
+
+def find_versions(
+    connection: Connection, account_id: str, persons: Iterable[bytes]
+) -> dict[bytes, list[Version]]:
+    """Return the stored versions of these persons, oldest first, by person."""
+    found: dict[bytes, list[Version]] = {}
+    for values in chunks(map(blob, persons)):
+        rows = _OF_PERSONS.run(connection, account_id=account_id, **values).fetchall()
+        for person, resume_id, claim_id, created_at, updated_at in rows:
+            changed_at = updated_at if updated_at != created_at else ""
+            version = Version(resume_id, claim_id or resume_id, changed_at)
+            found.setdefault(bytes(person), []).append(version)
+    return found
+
+
+# Replacing
+
+DELETE_ROWS: Final = tuple(
+    Prepared(delete(table).where(pk_equals(table))) for table in (resumes, documents)
+)
+"""Delete a resume's rows in the lists and among the documents."""
+
+_HAND_ON: Final = Prepared(
+    update(imported_digests)
+    .where(
+        params_equal(imported_digests.c.account_id),
+        imported_digests.c.resume_id == bindparam("replaced_id"),
+    )
+    .values(resume_id=bindparam("by_id"), is_older=true())
+)
+
+
+def replace(connection: Connection, account_id: str, replaced: Mapping[str, Sequence[str]]) -> None:
+    """Delete older versions, which are given by the resume that replaces them, in order.
+
+    They need not be in the search index. Their contents stay known, as older contents of that resume, so
+    that they are not imported again while it is stored. The caller changes the account's counter.
+    """
+    pairs = [(by_id, old_id) for by_id, old_ids in replaced.items() for old_id in old_ids]
+    rows = [
+        {"account_id": account_id, "id": old_id, "replaced_id": old_id, "by_id": by_id}
+        for by_id, old_id in pairs
+    ]
+    for statement in (*DELETE_ROWS, _HAND_ON):
+        statement.run_many(connection, rows)
+    noted = [(account_id, by_id, old_id) for by_id, old_id in pairs]
+    insert_into(replaced_resumes).run_rows(connection, noted)
+    search_index.remove(connection, account_id, [old_id for _, old_id in pairs])
+
+
+def replace_others(
+    session: Session, account_id: str, resume_id: str, person: bytes | None
+) -> Sequence[str]:
+    """Let a resume that was updated replace the person's others, if the account replaces; return their ids."""
+    account = session.get(Account, account_id)
+    if person is None or account is None or account.on_newer != OnNewer.REPLACE:
+        return ()
+    session.flush()
+    connection = session.connection()
+    versions = find_versions(connection, account_id, [person])[person]
+    others = [version.id for version in versions if version.id != resume_id]
+    if others:
+        replace(connection, account_id, {resume_id: others})
+        change_count(session, account_id, -len(others))
+    return others
+
+
+_REPLACED: Final = Prepared(
+    select(replaced_resumes.c.resume_id, replaced_resumes.c.replaced_id)
+    .where(params_equal(replaced_resumes.c.account_id), replaced_resumes.c.resume_id.in_(VALUES))
+    .order_by(replaced_resumes.c.resume_id, replaced_resumes.c.replaced_id)
+)
+
+
+def find_replaced(
+    connection: Connection, account_id: str, resume_ids: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the ids of the versions that the creates of these resumes replaced, by resume."""
+    found: dict[str, tuple[str, ...]] = {}
+    for values in chunks(resume_ids):
+        rows = _REPLACED.run(connection, account_id=account_id, **values).fetchall()
+        for resume_id, replaced_id in rows:
+            found[resume_id] = (*found.get(resume_id, ()), replaced_id)
+    return found

@@ -1,0 +1,481 @@
+"""Versions of a person's resume: a create replaces the older ones in an account that says so."""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from resumes import analyzer
+from resumes.errors import Conflict, QuotaReached
+from resumes.store import Store, accounts, creation, identifiers, plans, search, stored_resumes
+from resumes.store.accounts import AccountInfo
+from resumes.store.creation import (
+    Created,
+    Creation,
+    Duplicate,
+    IdempotencyKey,
+    NewResume,
+    create,
+    create_files,
+)
+from resumes.store.import_history import get_file
+from resumes.store.import_ledger import ClaimedFile, FileOutcome, find_items
+from resumes.store.versions import OnNewer
+from tests.store.conftest import SteppingClock
+from tests.support.resumes import a_claim, a_document
+from tests.support.store.builders import (
+    MakeAccount,
+    count_rows,
+    execute,
+    find_flaws,
+    index_all,
+    listed_ids,
+)
+
+pytestmark = pytest.mark.engines
+
+
+def a_version(
+    name: str = "Ada",
+    text: str = "First",
+    *,
+    with_digest: bool = True,
+    item: int = 0,
+    key: str | None = None,
+) -> NewResume:
+    """A version of the resume of this person, which has this text; `key` is an Idempotency-Key."""
+    sections = {"summaries": {"column": 0, "items": [{"text": text}]}}
+    header = {"name": name, "email": f"{name}@example.com"}
+    body = a_document(header=header, sections=sections)
+    digest = hashlib.sha256(body).digest()
+    used = None if key is None else IdempotencyKey(key, digest)
+    return NewResume(analyzer.parse(body), digest if with_digest else None, item, used)
+
+
+def made(
+    store: Store, account: AccountInfo, *new: NewResume, claim: ClaimedFile | None = None
+) -> list[Created]:
+    """What was made of these, which all were created."""
+    outcomes = create(store, account.id, new, claim=claim)
+    assert all(isinstance(outcome, Created) for outcome in outcomes)
+    return outcomes  # type: ignore[return-value]
+
+
+def a_claim_at(seconds: float, *, clock: SteppingClock) -> str:
+    """The ID of a claim of a file that was found so many seconds after now."""
+    return identifiers.resume_id(clock.now_us + int(seconds * 1_000_000), "0" * 8)
+
+
+@pytest.fixture
+def ana(store: Store, an_account: MakeAccount) -> AccountInfo:
+    """An account that replaces older versions."""
+    account = an_account("ana")
+    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    return account
+
+
+def limit(store: Store, max_resumes: int | None) -> None:
+    plans.set_plan_limits(store, plans.PlanChange("business", max_resumes))
+
+
+def texts(store: Store, account: AccountInfo) -> list[str]:
+    """The texts of all resumes, oldest first."""
+    documents = [
+        json.loads(stored_resumes.get_resume(store, account.id, resume_id).document)
+        for resume_id in listed_ids(store, account)
+    ]
+    return [document["sections"]["summaries"]["items"][0]["text"] for document in documents]
+
+
+def test_a_newer_version_replaces_the_older_ones_with_all_that_is_kept_of_them(
+    store: Store, ana: AccountInfo
+) -> None:
+    accounts.set_account(store, "ana", on_newer=OnNewer.KEEP)
+    first, second, other = made(store, ana, a_version(), a_version(text="Second"), a_version("Bo"))
+    assert [outcome.replaced for outcome in (first, second, other)] == [(), (), ()]
+    index_all(store)
+    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+
+    (third,) = made(store, ana, a_version(text="Third"))
+
+    assert third.replaced == (first.id, second.id)
+    assert listed_ids(store, ana) == [other.id, third.id]
+    assert texts(store, ana) == ["First", "Third"]
+    index_all(store)
+    assert search.find_page(store, ana.id, "second").page.rows == []
+    assert [entry.id for entry in search.find_page(store, ana.id, "ada").page.entries] == [third.id]
+    assert accounts.get_account(store, "ana").resume_count == 2
+    assert {table: count_rows(store, table) for table in ("documents", "search_entries")} == {
+        "documents": 2, "search_entries": 2,
+    }  # fmt: skip
+    assert find_flaws(store) == []
+
+
+@pytest.mark.parametrize("max_resumes", [3, 2, 1])
+def test_a_newer_version_needs_no_place_in_a_full_account_nor_in_one_that_is_over(
+    store: Store, ana: AccountInfo, max_resumes: int
+) -> None:
+    ada, bo, cy = made(store, ana, *map(a_version, ("Ada", "Bo", "Cy")))
+    limit(store, max_resumes)
+    outcomes = create(
+        store,
+        ana.id,
+        [a_version("Dee"), a_version("Bo", "Second"), a_version("Ada", "Second"), a_version("Eve")],
+    )
+    refused, new_bo, new_ada, also_refused = outcomes
+    assert isinstance(refused, QuotaReached)
+    assert isinstance(also_refused, QuotaReached)
+    assert isinstance(new_bo, Created)
+    assert isinstance(new_ada, Created)
+    assert (new_bo.replaced, new_ada.replaced) == ((bo.id,), (ada.id,))
+    assert listed_ids(store, ana) == [cy.id, new_bo.id, new_ada.id]
+    assert accounts.get_account(store, "ana").resume_count == 3
+
+
+def test_places_that_a_newer_version_frees_are_taken_by_what_comes_after_it(
+    store: Store, ana: AccountInfo
+) -> None:
+    accounts.set_account(store, "ana", on_newer=OnNewer.KEEP)
+    create(store, ana.id, [a_version(text=str(number)) for number in range(3)])
+    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    limit(store, 3)
+    names = ("Bo", "Ada", "Cy", "Dee", "Eve")
+    outcomes = create(store, ana.id, [a_version(name, "New") for name in names])
+    assert [type(outcome) for outcome in outcomes] == [
+        QuotaReached, Created, Created, Created, QuotaReached,
+    ]  # fmt: skip
+    assert accounts.get_account(store, "ana").resume_count == 3
+
+
+def test_of_several_versions_in_one_batch_the_last_one_stays(
+    store: Store, ana: AccountInfo
+) -> None:
+    versions = [a_version(text=text) for text in ("First", "Second", "Third", "First")]
+    first, second, third, again = create(store, ana.id, versions)
+    assert isinstance(first, Created)
+    assert isinstance(second, Created)
+    assert isinstance(third, Created)
+    assert isinstance(again, Duplicate)
+    assert (first.replaced, second.replaced, third.replaced) == ((), (first.id,), (second.id,))
+    assert again == Duplicate(third.id, is_newer=True)
+    assert again.message == f"A newer version of this resume is already stored as {third.id}"
+    assert listed_ids(store, ana) == [third.id]
+    assert create(store, ana.id, versions) == [
+        Duplicate(third.id, is_newer=True), Duplicate(third.id, is_newer=True),
+        Duplicate(third.id), Duplicate(third.id, is_newer=True),
+    ]  # fmt: skip
+    assert find_flaws(store) == []
+
+
+def test_resumes_without_an_address_replace_nothing(store: Store, ana: AccountInfo) -> None:
+    new = NewResume(analyzer.parse(a_document(header={"name": "Ada"})))
+    ids = [outcome.id for outcome in made(store, ana, new, new)]
+    assert listed_ids(store, ana) == ids
+
+
+def test_an_account_that_keeps_keeps_and_no_account_replaces_resumes_of_another(
+    store: Store, ana: AccountInfo, an_account: MakeAccount
+) -> None:
+    bo = an_account("bo")
+    for account in (bo, ana, bo):
+        create(store, account.id, [a_version(with_digest=False)])
+    assert (len(listed_ids(store, ana)), len(listed_ids(store, bo))) == (1, 2)
+
+
+# Repeats
+
+
+def test_content_that_was_replaced_is_not_imported_again_until_what_replaced_it_is_deleted(
+    store: Store, ana: AccountInfo
+) -> None:
+    create(store, ana.id, [a_version()])
+    create(store, ana.id, [a_version(text="Second")])
+    (newest,) = made(store, ana, a_version(text="Third", with_digest=False))
+    for text in ("First", "Second"):
+        assert create(store, ana.id, [a_version(text=text)]) == [
+            Duplicate(newest.id, is_newer=True)
+        ]
+    stored_resumes.delete_resume(store, ana.id, newest.id)
+    (again,) = made(store, ana, a_version())
+    assert again.replaced == ()
+
+
+def test_s26_a_file_that_was_dropped_before_the_stored_version_does_not_replace_it(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    claims = [a_claim_at(-seconds, clock=clock) for seconds in (3, 2, 1)]
+    files = [a_claim(claim_id) for claim_id in claims]
+    (middle,) = made(store, ana, a_version(text="Middle"), claim=files[1])
+    assert create(store, ana.id, [a_version(text="Old")], claim=files[0]) == [
+        Duplicate(middle.id, is_newer=True)
+    ]
+    assert get_file(store, claims[0]).outcome is FileOutcome.DUPLICATE
+    assert "A newer version" in str(get_file(store, claims[0]).message)
+    (newest,) = made(store, ana, a_version(text="New"), claim=files[2])
+    assert newest.replaced == (middle.id,)
+    # A retry, or the recovery of a process that was killed, of any of them.
+    assert create(store, ana.id, [a_version(text="Middle")], claim=files[1]) == [
+        Created(middle.id, replayed=True)
+    ]
+    assert create(store, ana.id, [a_version(text="Old")], claim=files[0]) == [
+        Duplicate(newest.id, is_newer=True)
+    ]
+    assert create(store, ana.id, [a_version(text="New")], claim=files[2]) == [
+        Created(newest.id, replayed=True, replaced=(middle.id,))
+    ]
+    # Dropped again, the content is still that of an older file.
+    again = a_claim(a_claim_at(5, clock=clock))
+    assert create(store, ana.id, [a_version(text="Old")], claim=again) == [
+        Duplicate(newest.id, is_newer=True)
+    ]
+    assert texts(store, ana) == ["New"]
+    assert [item.is_deleted for item in find_items(store, ana.id, claims[1])] == [True]
+
+
+def test_what_clients_send_replaces_and_files_that_were_dropped_before_do_not(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    before, after = a_claim(a_claim_at(1, clock=clock)), a_claim(a_claim_at(3, clock=clock))
+    clock.advance(2)
+    (sent,) = made(store, ana, a_version(text="Sent", with_digest=False))
+    assert create(store, ana.id, [a_version(text="Before")], claim=before) == [
+        Duplicate(sent.id, is_newer=True)
+    ]
+    (dropped,) = made(store, ana, a_version(text="After"), claim=after)
+    assert dropped.replaced == (sent.id,)
+    (last,) = made(store, ana, a_version(text="Sent", with_digest=False))
+    assert last.replaced == (dropped.id,)
+
+
+def test_the_items_of_a_bundle_replace_each_other_in_order(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    claim = a_claim(a_claim_at(0, clock=clock))
+    items = [a_version(text=text, item=item) for item, text in enumerate(("A", "B"), 1)]
+    first, second = (made(store, ana, item, claim=claim)[0] for item in items)
+    assert (first.replaced, second.replaced) == ((), (first.id,))
+    assert create(store, ana.id, items, claim=claim) == [
+        Created(first.id, replayed=True), Created(second.id, replayed=True, replaced=(first.id,)),
+    ]  # fmt: skip
+    assert texts(store, ana) == ["B"]
+
+
+def test_an_idempotency_key_gets_its_first_answer_even_if_its_resume_was_replaced(
+    store: Store, ana: AccountInfo
+) -> None:
+    def send(text: str, key: str) -> Created:
+        return made(store, ana, a_version(text=text, with_digest=False, key=key))[0]
+
+    first, second = send("First", "a"), send("Second", "b")
+    assert second.replaced == (first.id,)
+    assert send("Second", "b") == Created(second.id, replayed=True, replaced=(first.id,))
+    assert send("First", "a") == Created(first.id, replayed=True)
+    assert listed_ids(store, ana) == [second.id]
+
+
+def test_an_updated_resume_replaces_those_of_the_person_that_it_is_of_now(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    ada, bo = made(store, ana, a_version("Ada"), a_version("Bo"))
+    clock.advance(60)
+    updated = a_version("Bo", "Updated").resume
+    assert stored_resumes.update_resume(store, ana.id, ada.id, updated).replaced == [bo.id]
+    assert texts(store, ana) == ["Updated"]
+    assert accounts.get_account(store, "ana").resume_count == 1
+    # A file that was dropped before the update is older.
+    claim = a_claim(a_claim_at(-30, clock=clock))
+    assert create(store, ana.id, [a_version("Bo", "Late")], claim=claim) == [
+        Duplicate(ada.id, is_newer=True)
+    ]
+    assert find_flaws(store) == []
+
+
+# Queues
+
+
+def test_in_a_queue_only_what_needs_no_place_is_stored(store: Store, ana: AccountInfo) -> None:
+    (ada,) = made(store, ana, a_version("Ada"))
+    claims = [a_claim(identifiers.resume_id(store.clock() + number)) for number in range(1, 4)]
+
+    def offer(new: NewResume, claim: ClaimedFile) -> creation.Outcome:
+        queued = Creation(ana.id, (new,), store.clock(), claim, queue="Wait")
+        (outcomes,) = create_files(store, [queued])
+        assert isinstance(outcomes, list)
+        return outcomes[0]
+
+    second = offer(a_version("Ada", "Second"), claims[0])
+    assert isinstance(second, Created)
+    assert second.replaced == (ada.id,)
+    held = offer(a_version("Bo"), claims[1])
+    assert isinstance(held, QuotaReached)
+    assert held.message == "Wait"
+    assert offer(a_version("Ada"), claims[2]) == Duplicate(second.id, is_newer=True)
+    row = get_file(store, claims[1].claim_id)
+    assert (row.outcome, row.message) == (FileOutcome.HELD, "Wait")
+
+
+# Turning it on
+
+
+def test_an_account_does_not_replace_before_all_persons_are_known(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account("ana")
+    create(store, account.id, [a_version()])
+    execute(store, "UPDATE resumes SET person = NULL")
+    with pytest.raises(Conflict, match='Not all resumes of account "ana" are indexed yet'):
+        accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    assert accounts.get_account(store, "ana").on_newer == OnNewer.KEEP
+    index_all(store)
+    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    (newer,) = made(store, account, a_version(text="Second"))
+    assert len(newer.replaced) == 1
+
+
+# Against a model
+
+
+class Sent(NamedTuple):
+    """A resume on its way in. `claimed` is when its file was dropped, None if a client sent it."""
+
+    person: str | None
+    text: int
+    claimed: int | None
+
+
+@dataclass
+class Model:
+    """An account that replaces, in plain terms."""
+
+    limit: int
+    stored: dict[str, tuple[str | None, str]] = field(default_factory=dict)
+    """Person and arrival by id."""
+    contents: dict[bytes, str] = field(default_factory=dict)
+    ledger: dict[str, str | None] = field(default_factory=dict)
+    """The resume of each claim that has one."""
+
+    def expect(
+        self, new: NewResume, person: str | None, claim_id: str | None
+    ) -> tuple[str, ...] | str | None:
+        """The ids of what a new resume replaces; the id of what is stored already; None if full."""
+        if claim_id is not None and (known := self.ledger.get(claim_id)):
+            return known
+        if new.digest is not None and new.digest in self.contents:
+            return self.contents[new.digest]
+        mine = {
+            id_: arrival
+            for id_, (whose, arrival) in self.stored.items()
+            if person and whose == person
+        }
+        if claim_id is not None and (later := [id_ for id_ in mine if mine[id_] > claim_id]):
+            assert new.digest is not None
+            self.contents[new.digest] = later[0]
+            return later[0]
+        if not mine and len(self.stored) >= self.limit:
+            return None
+        return tuple(mine)
+
+    def take(
+        self, new: NewResume, person: str | None, claim_id: str | None, outcome: creation.Outcome
+    ) -> None:
+        expected = self.expect(new, person, claim_id)
+        if expected is None:
+            assert isinstance(outcome, QuotaReached)
+            return
+        assert isinstance(outcome, Created | Duplicate)
+        if isinstance(expected, str):
+            # A duplicate is told of what is stored now.
+            assert outcome.id in (expected, self.contents.get(new.digest or b""))
+            assert isinstance(outcome, Duplicate) or outcome.replayed
+        else:
+            assert isinstance(outcome, Created)
+            assert not outcome.replayed
+            assert set(outcome.replaced) == set(expected)
+            assert all(outcome.id > other for other in self.stored)
+            for old_id in expected:
+                del self.stored[old_id]
+            for content, stored in self.contents.items():
+                self.contents[content] = outcome.id if stored in expected else stored
+            self.stored[outcome.id] = person, claim_id or outcome.id
+            if new.digest is not None:
+                self.contents[new.digest] = outcome.id
+        if claim_id is not None:
+            self.ledger[claim_id] = outcome.id
+
+    def delete(self, resume_id: str) -> None:
+        del self.stored[resume_id]
+        self.contents = {each: at for each, at in self.contents.items() if at != resume_id}
+
+
+PEOPLE = st.sampled_from(["Ada", "Bo", "Cy", None])
+BATCHES = st.lists(
+    st.builds(Sent, PEOPLE, st.integers(0, 4), st.none() | st.integers(0, 40)),
+    min_size=1,
+    max_size=6,
+)
+STEPS = st.lists(BATCHES | st.sampled_from(["delete", "limit", "index"]), max_size=15)
+NUMBERS = itertools.count()
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_it_does_what_the_model_does_whatever_comes_in_any_order(
+    store: Store, clock: SteppingClock, steps: Sequence[Sequence[Sent] | str]
+) -> None:
+    plan, name = f"p{(number := next(NUMBERS))}", f"a{number}"
+    plans.set_plan_limits(store, plans.PlanChange(plan, 3))
+    account = accounts.create_account(store, name, plan=plan)
+    accounts.set_account(store, name, on_newer=OnNewer.REPLACE)
+    model = Model(3)
+    began_us = clock.now_us
+    for step in steps:
+        clock.advance(1)
+        if step == "delete":
+            for resume_id in [*model.stored][:1]:
+                stored_resumes.delete_resume(store, account.id, resume_id)
+                model.delete(resume_id)
+        elif step == "limit":
+            model.limit = 5 - model.limit
+            plans.set_plan_limits(store, plans.PlanChange(plan, model.limit))
+        elif step == "index":
+            index_all(store)
+        else:
+            assert not isinstance(step, str)
+            send(store, account, model, began_us, step)
+        assert listed_ids(store, account) == sorted(model.stored)
+        people = [person for person, _ in model.stored.values() if person is not None]
+        assert len(people) == len(set(people))
+        assert accounts.get_account(store, name).resume_count == len(model.stored)
+    index_all(store)
+    assert find_flaws(store) == []
+    accounts.delete_account(store, name, with_resumes=True)
+
+
+def send(
+    store: Store, account: AccountInfo, model: Model, began_us: int, batch: Sequence[Sent]
+) -> None:
+    """Create from a batch as the importer and clients do at once, and compare the outcomes."""
+    creations, whose = [], []
+    for person, text, claimed in batch:
+        header = {"name": person, **({"email": f"{person}@x.org"} if person else {})}
+        body = a_document(header=header, title=str(text))
+        digest = None if claimed is None else hashlib.sha256(body).digest()
+        new = NewResume(analyzer.parse(body), digest=digest)
+        claim = None
+        if claimed is not None:
+            # A claim is one file.
+            tail = f"{['Ada', 'Bo', 'Cy', None].index(person)}{text}".ljust(8, "0")
+            claim = a_claim(identifiers.resume_id(began_us + claimed * 500_000, tail))
+        creations.append(Creation(account.id, (new,), store.clock(), claim))
+        whose.append(person)
+    results = create_files(store, creations)
+    for made, person, outcomes in zip(creations, whose, results, strict=True):
+        assert isinstance(outcomes, list)
+        claim_id = None if made.claim is None else made.claim.claim_id
+        model.take(made.resumes[0], person, claim_id, outcomes[0])
