@@ -166,7 +166,7 @@ def inspect(
         is_ready = _quiet_s(claim, signature, known) >= options.settle_s
     else:
         body, signature, is_ready = content.body, content.signature, content.is_steady
-        verdict = outcomes.judge(body, options.format)
+        verdict = outcomes.judge(body, options.format.for_account(claim.first_month))
         if isinstance(verdict, Refusal):
             if not claim.is_return and parse_report(body):
                 return NotImported(claim, FailureReason.REPORT, signature)

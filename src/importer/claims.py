@@ -42,6 +42,9 @@ class Claim(NamedTuple):
     is_return: bool = False
     """Whether it was filed before, and is imported again from there."""
 
+    first_month: int | None = None
+    """The number of January in its dates, if its account sets that."""
+
     @property
     def claimed_at(self) -> str:
         """When it was found, in the form that reports and the ledger have."""

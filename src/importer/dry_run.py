@@ -160,7 +160,15 @@ def rehearse(
         summary.stuck += bool(unlisted)
         for _, seen in sorted(by_age):
             name = escaped(seen.name)
-            claim = Claim("", info.id, info.name, name, seen.name, store.clock())
+            claim = Claim(
+                "",
+                info.id,
+                info.name,
+                name,
+                seen.name,
+                store.clock(),
+                first_month=info.first_month,
+            )
             if not os.access(claim.folder(str(root)), os.W_OK, effective_ids=True):
                 summary.waiting += 1
                 summary.stuck += 1
@@ -207,7 +215,7 @@ def _unpack(
     if account.holds_files:  # the bundle is unpacked when its turn comes
         return account.hold()
     try:
-        bundle = open_bundle(files.open_file(path), claim.name, options).bundle
+        bundle = open_bundle(files.open_file(path), claim, options).bundle
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -122,6 +122,8 @@ class Reimports:
         """The held files by account id, in the order of arrival; at least one each."""
         self._failed_at: dict[str, tuple[int, int, int]] = {}
         """The folders of failed files and their mtimes, at the last complete `dismiss_missing`."""
+        self._accounts: Mapping[str, AccountInfo] = {}
+        """The accounts by id, as of the last `release`."""
         self._under_way: dict[str, str] = {}
         """The account ids of files under way, by claim id."""
         self._asked: dict[str, ImportRequest] = {}
@@ -185,6 +187,7 @@ class Reimports:
         first held file that could not be moved yet: later files are not released before it.
         """
         busy = {*busy, *self._under_way.values()}
+        self._accounts = accounts
         self.has_released = False
         queues = {}
         for account_id, files in self.held.items():
@@ -281,6 +284,7 @@ class Reimports:
         claim_id, account_id, _ = file
         path = Path(file.path)
         report = load_report(report_path(path))
+        account = self._accounts.get(account_id)
         claim = Claim(
             id=claim_id,
             account_id=account_id,
@@ -289,6 +293,7 @@ class Reimports:
             source=str(path.relative_to(self._root)),
             claimed_at_us=self._store.clock(),
             is_return=True,
+            first_month=account.first_month if account is not None else None,
         )
         items = import_ledger.find_items(self._store, account_id, claim_id)
         # A bundle may be imported in part.

@@ -173,7 +173,13 @@ class Intake:
         self, seen: Seen, inbox: Inbox, account: AccountInfo, slot: int, now_us: int
     ) -> Candidate:
         claim = Claim(
-            self.ids.next(), account.id, account.name, escaped(seen.name), seen.name, now_us
+            self.ids.next(),
+            account.id,
+            account.name,
+            escaped(seen.name),
+            seen.name,
+            now_us,
+            first_month=account.first_month,
         )
         self._under_way[claim.id] = _UnderWay(seen.name, inbox, slot)
         self._names.add(seen.name)

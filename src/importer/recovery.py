@@ -144,6 +144,7 @@ def _recall(
     items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
         return None
+    accepted = accepted.for_account(claim.first_month)
     verdict = outcomes.judge(files.find_body(claim.path(root), accepted.max_bytes), accepted)
     resume_id = items[0].resume_id
     if items[0].outcome is not FileOutcome.DUPLICATE:

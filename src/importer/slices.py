@@ -90,14 +90,16 @@ class Opened(NamedTuple):
     head: bytes = b""
 
 
-def open_bundle(descriptor: int, name: str, options: Options) -> Opened:
+def open_bundle(descriptor: int, claim: Claim, options: Options) -> Opened:
     """Read a bundle's open file, and close it. Never raises."""
     head = b""
     try:
         with os.fdopen(descriptor, "rb"):
             content = files.read_file(descriptor, options.max_file_bytes)
         head = content.body[: files.HEAD_BYTES]
-        return Opened(Bundle(content, name, options.format, options.limits, options.tuning), head)
+        accepted = options.format.for_account(claim.first_month)
+        bundle = Bundle(content, claim.name, accepted, options.limits, options.tuning)
+        return Opened(bundle, head)
     except CannotUnpack as error:
         end = outcomes.failed(error.refusal)._replace(skipped=error.skipped)
     except OSError as error:
@@ -167,7 +169,7 @@ class Pipeline(BatchImporter):
             return Opened(outcomes.failed(outcomes.CRASHED), self._read_head(claim))
         self._slot.begin_alone(claim, work.signature)
         try:
-            opened = open_bundle(self._open_file(claim), claim.name, self._options)
+            opened = open_bundle(self._open_file(claim), claim, self._options)
         except FileNotFoundError:
             return NotImported(claim, FailureReason.GONE)
         except OSError as error:

@@ -253,6 +253,8 @@ def _entry(noted: _Noted) -> SlotEntry:
     source = bytes.fromhex(claim.source)
     if not (CLAIM_ID.fullmatch(claim.id) and ACCOUNT_ID.fullmatch(claim.account_id)):
         raise ValueError
+    if claim.first_month not in (None, 0, 1):
+        raise ValueError
     if 0 in source or {b"", b".", b".."}.intersection(source.split(b"/")):
         raise ValueError  # it leads out of ROOT
     signature = None if read is None else Signature(*map(int, read))

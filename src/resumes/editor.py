@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -87,7 +88,8 @@ class Draft:
         """Write the file. Raises InvalidArgument if that is not possible."""
         self._account_id = account_id
         self._resume = resume
-        self._accepted = accepted
+        # Its months count as they did when it was created.
+        self._accepted = replace(accepted, first_month=resume.first_month)
         self._text = msgspec.json.format(sent_json(resume.document), indent=2) + b"\n"
         try:
             # Only this user may read the folder.

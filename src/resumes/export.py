@@ -120,7 +120,7 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
             return Exported(*names, content, _indented(content))
         if self._format is ExportFormat.CSV:
             return Exported(*names, None, csv_row(resume, self._accepted))
-        view = shown_view(resume.document, self._accepted)
+        view = shown_view(resume.document, self._accepted, resume.first_month)
         content = orjson.dumps(to_jsonresume(view))
         return Exported(*names, content, _indented(content), sections_left_out(view))
 

@@ -167,6 +167,9 @@ class Settings(BaseModel):
     extra_section_types: Annotated[_SectionTypes, Field(max_length=100)] = frozenset()
     """Additional section types to accept unchanged; comma-separated in the environment."""
 
+    first_month: Annotated[int | None, Field(ge=0, le=1)] = None
+    """The number of January in the analyzer's dates, 0 or 1. By default, a month 12 tells that it is 1."""
+
     settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
     """Seconds a file must be unchanged before it is checked; a complete, valid resume does not wait."""
 
@@ -229,7 +232,7 @@ class Settings(BaseModel):
     @property
     def format(self) -> Format:
         """Return the analyzer format by these settings."""
-        return Format(extra_section_types=self.extra_section_types, max_bytes=self.max_body_bytes)
+        return Format(self.extra_section_types, self.max_body_bytes, self.first_month)
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

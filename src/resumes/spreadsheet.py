@@ -45,7 +45,7 @@ def csv_row(resume: StoredResume, accepted: Format = DEFAULT_FORMAT) -> bytes:
     Hidden fields are left out, and each text is on one line.
     """
     document = load_stored(resume.document)
-    sections = [*iter_sections(document, accepted)]
+    sections = [*iter_sections(document, accepted, resume.first_month)]
     job, education = (_latest(sections, ROWS[name]) for name in ("experiences", "educations"))
     entry, header = resume.entry, document["header"]
     cells = (

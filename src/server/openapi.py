@@ -31,6 +31,7 @@ from resumes.analyzer.kinds import (
     Kind,
     KnownText,
     Listing,
+    Month,
     Number,
     Text,
 )
@@ -133,6 +134,8 @@ def value_schema(kind: Kind) -> Schema:
             )
             if kind.hint:
                 about += f" {kind.hint[0].upper()}{kind.hint[1:]}."
+            if isinstance(kind, Month):
+                about += " If the account is set to count months from 1, they are 1 to 12."
             return {"type": "number", "description": about, "examples": [kind.lowest]}
         case KnownText():
             about = f"Unknown {kind.known_as}s are accepted but cause a warning."

@@ -99,7 +99,6 @@ class Routes:
     def __init__(self, store: Store, accepted: Format, is_disk_low: Callable[[], bool]) -> None:
         self._store = store
         self._format = accepted
-        self._parse = functools.partial(analyzer.parse, accepted=accepted)
         self._is_disk_low = is_disk_low
         self._searching = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
         # A key's lock exists while a request holds it or waits for it.
@@ -233,10 +232,15 @@ class Routes:
             raise HttpError(503, LOW_DISK, [(b"retry-after", b"10")])
         check_body_headers(request.headers, max_bytes=self._format.max_bytes)
 
+    async def _parse(self, body: bytes, holder: KeyHolder) -> analyzer.Resume:
+        """Return the resume in the body. Raises as `analyzer.parse`."""
+        accepted = self._format.for_account(holder.first_month)
+        return await _work_on(body, functools.partial(analyzer.parse, accepted=accepted))
+
     async def _create(self, request: Request, holder: KeyHolder, label: str | None) -> None:
         body = await request.read_body(self._format.max_bytes)
         key = find_key(request.headers)
-        parsed = await _work_on(body, self._parse)
+        parsed = await self._parse(body, holder)
         new = NewResume(parsed, label=label)
         if key is None:
             created = await self._store_new(holder, new, WRITE_DEADLINE_S)
@@ -250,7 +254,7 @@ class Routes:
 
     async def _update(self, request: Request, holder: KeyHolder) -> None:
         body = await request.read_body(self._format.max_bytes)
-        parsed = await _work_on(body, self._parse)
+        parsed = await self._parse(body, holder)
         resume_id = _id(request)
         expected = find_tags(request.headers, b"if-match", with_weak=False)
 

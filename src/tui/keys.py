@@ -163,7 +163,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.FILE, "back", "app.back", "escape,backspace", "esc", "Back", "Go up one level"),
     Action(Place.ACCOUNTS, *_FILTER),
     Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Create account", command="resumes accounts create"),
-    Action(Place.ACCOUNTS, "edit", "edit_account", "e", "e", "Rename", "Rename account", command="resumes accounts rename"),
+    Action(Place.ACCOUNTS, "edit", "edit_account", "e", "e", "Edit", "Rename account, set its options", command="resumes accounts rename"),
     Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Change plan", command="resumes accounts set-plan"),
     Action(Place.ACCOUNTS, "keys", "show('keys')", "K", "K", "Keys", "Show the account's keys"),
     Action(Place.ACCOUNTS, "new_key", "create_key", "N", "N", "", "Create key for the account", command="resumes keys create"),

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import accounts, api_keys
+from resumes.analyzer import load_stored
+from resumes.analyzer.readable import section_lines
+from resumes.store import accounts, api_keys, stored_resumes
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of, with_section
 from tests.support.api.serving import Place, fill_disk, serve_here
 from tests.support.store.builders import lose_table, refusing
@@ -148,6 +150,33 @@ def test_a_read_only_key_reads_and_changes_nothing(client: Client, place: Place)
             assert error_of(refused) == {"error": "This API key is read-only", "status": 403}
     assert client.ids() == [created]
     reader.close()
+
+
+def test_months_count_as_the_account_says_when_a_resume_is_created(
+    client: Client, place: Place
+) -> None:
+    def create(*months: int) -> tuple[str, list[str]]:
+        dates = {"fromYear": 2020, "fromMonth": months[0], "toYear": 2021, "toMonth": months[1]}
+        resume = with_section("experiences", items=[{"dateRange": dates}])
+        answer = client.create(resume).json()
+        assert client.get(answer["id"]).json() == resume
+        return answer["id"], [each["message"] for each in answer.get("warnings", ())]
+
+    before, _ = create(1, 6)
+    accounts.set_options(place.store, client.account, {"first_month": 1})
+    after, warned = create(1, 12)
+    _, warned_of_0 = create(0, 6)
+    accounts.set_options(place.store, client.account, {"first_month": 0})
+    _, warned_of_12 = create(1, 12)
+
+    assert warned == []
+    assert "fromMonth 0 is outside the range 1 to 12" in warned_of_0[0]
+    assert "toMonth 12 is outside the range 0 to 11" in warned_of_12[0]
+    (owner,) = accounts.list_accounts(place.store)
+    for resume_id, dates in ((before, "Feb 2020"), (after, "Jan 2020")):
+        stored = stored_resumes.get_resume(place.store, owner.id, resume_id)
+        lines = section_lines(load_stored(stored.document), stored.first_month)
+        assert any(dates in phrase.text for line in lines for phrase in line.phrases)
 
 
 def test_a_store_that_works_is_ready_and_one_that_cannot_be_read_is_not(

@@ -6,7 +6,6 @@ import logging
 import pytest
 
 from resumes.store import accounts
-from resumes.store.versions import OnNewer
 from tests.support.api.builders import Client, a_body, a_resume
 from tests.support.api.serving import Place
 
@@ -18,7 +17,7 @@ def a_version(title: str, name: str = "Ada") -> bytes:
 @pytest.fixture
 def replacing(place: Place, free_client: Client) -> Client:
     """A client whose account may hold 5 resumes, and replaces older versions."""
-    accounts.set_account(place.store, free_client.account, on_newer=OnNewer.REPLACE)
+    accounts.set_options(place.store, free_client.account, {"on_newer": "replace"})
     return free_client
 
 
@@ -57,7 +56,7 @@ def test_a_full_account_takes_newer_versions_and_nothing_else(
 def test_a_reader_that_pages_while_versions_are_replaced_misses_nothing_new(
     client: Client, place: Place
 ) -> None:
-    accounts.set_account(place.store, client.account, on_newer=OnNewer.REPLACE)
+    accounts.set_options(place.store, client.account, {"on_newer": "replace"})
     for name in ("Ada", "Bo", "Cy"):
         client.create(a_version("First", name))
     page = client.page("limit=2").json()
@@ -73,7 +72,7 @@ def test_a_reader_that_pages_while_versions_are_replaced_misses_nothing_new(
 def test_an_update_says_which_other_resumes_of_the_person_it_replaced(
     client: Client, place: Place
 ) -> None:
-    accounts.set_account(place.store, client.account, on_newer=OnNewer.REPLACE)
+    accounts.set_options(place.store, client.account, {"on_newer": "replace"})
     ada, bo = (client.create(a_version("First", name)).json()["id"] for name in ("Ada", "Bo"))
     answer = client.put(ada, a_version("Second", "Bo"))
     assert (answer.status_code, answer.json()) == (200, {"id": ada, "replaced": [bo]})

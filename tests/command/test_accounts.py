@@ -28,7 +28,7 @@ def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
     shown = run.answers("accounts", "show", "acme", "--json")
     assert {**shown, "id": "", "createdAt": ""} == {
         "id": "", "name": "acme", "plan": "free", "createdAt": "", "resumes": 0, "formerNames": [],
-        "onNewer": "keep",
+        "onNewer": "keep", "firstMonth": None,
         "maxResumes": 5, "freePlaces": 5, "apiListing": False, "lastResumeAt": None, "keys": 0,
         "activeKeys": 0, "lastKeyUseAt": None, "filesHeld": 0, "filesFailed": 0,
     }  # fmt: skip
@@ -231,6 +231,22 @@ def test_an_account_is_renamed(acme: CommandLine) -> None:
     acme.succeeds("accounts", "rename", "acme", "ace")
     acme.succeeds("accounts", "rename", "apex", "acme", "--force")
     assert acme.answers("accounts", "list", "--json")["accounts"][0]["formerNames"] == []
+
+
+def test_options_of_an_account_are_set(acme: CommandLine) -> None:
+    for chosen, first_month, said in (
+        ("1", 1, "1 (January is 1)"), ("0", 0, "0 (January is 0)"), ("default", None, "default"),
+    ):  # fmt: skip
+        answer = acme("accounts", "set", "acme", "--first-month", chosen)
+        assert answer.stderr == f'Account "acme": first month {said}.\n'
+        assert acme.answers("accounts", "show", "acme", "--json")["firstMonth"] == first_month
+        assert f"first month    {said}" in acme.succeeds("accounts", "show", "acme")
+    assert (
+        acme.answers("accounts", "set", "acme", "--first-month", "1", "--json")["firstMonth"] == 1
+    )
+    acme.fails(2, "accounts", "set", "acme", "--first-month", "2")
+    assert "Nothing to set" in acme.fails(2, "accounts", "set", "acme")
+    assert "Account not found" in acme.fails(1, "accounts", "set", "x", "--first-month", "1")
 
 
 def test_create_prints_the_key_alone(acme: CommandLine) -> None:

@@ -191,8 +191,8 @@ def test_500_items_of_200_entries_are_a_resume() -> None:
 def test_a_stored_document_is_known_and_warned_of_as_when_it_was_created(document: Any) -> None:
     created = parsed(document)
     assert check_stored(created.document)[:2] == (created.title, created.name)
-    assert stored_warnings(created.document) == created.warnings
-    assert stored_warnings(created.document.decode()) == created.warnings
+    assert stored_warnings(created.document, None) == created.warnings
+    assert stored_warnings(created.document.decode(), None) == created.warnings
 
 
 @pytest.mark.parametrize(
@@ -205,14 +205,14 @@ def test_a_stored_document_is_known_and_warned_of_as_when_it_was_created(documen
 )
 def test_of_what_the_service_set_or_admitted_there_is_no_warning_later(document: Any) -> None:
     created = parsed(document, admitting("hobbies"))
-    assert stored_warnings(created.document) == ()
+    assert stored_warnings(created.document, None) == ()
     assert check_stored(created.document)[:2] == (None, "Ada Lovelace")
 
 
 def test_what_was_stored_without_a_field_of_the_service_has_no_warning_for_it() -> None:
     # Fields that the service sets may be added to the format after it was stored.
     stored_before = {"header": {}, "sections": {"skills": {"column": 0, "items": [{"title": "X"}]}}}
-    assert stored_warnings(json.dumps(stored_before)) == ()
+    assert stored_warnings(json.dumps(stored_before), None) == ()
 
 
 def test_a_stored_document_may_be_larger_than_what_can_be_sent() -> None:
@@ -225,7 +225,7 @@ def test_a_stored_document_may_be_larger_than_what_can_be_sent() -> None:
     with pytest.raises(InvalidJson, match="more than 50,000 fields"):
         parse(stored, admitting("patents"))
     assert check_stored(stored).name == "Ada"
-    assert stored_warnings(stored) == ()
+    assert stored_warnings(stored, None) == ()
 
 
 @pytest.mark.parametrize("document", EXAMPLES)
@@ -237,7 +237,7 @@ def test_a_document_that_has_what_the_service_sets_reads_like_one_that_has_not(
     assert whole_view(before) == whole_view(sent)
     assert public_view(before) == public_view(sent)
     assert check_stored(before) == check_stored(sent)
-    assert stored_warnings(before) == stored_warnings(sent)
+    assert stored_warnings(before, None) == stored_warnings(sent, None)
 
 
 STORED = parsed(EXAMPLES[2]).document

@@ -254,7 +254,7 @@ def test_fields_that_the_first_release_did_not_know_are_shown_of_what_it_stored(
     assert public_view(text)["sections"]["customs3"]["items"] == [{"dateRange": dates}]
     assert b'"link":{"a": 1.50}' in public_json(text)
     assert whole_view(text)["sections"]["additionalExperiences"]["items"][1]["showBullets"] is False
-    assert [warning.path.rpartition("items")[2] for warning in stored_warnings(text)] == [
+    assert [warning.path.rpartition("items")[2] for warning in stored_warnings(text, None)] == [
         "[0].description", "[1].bullets", "[1].link", "[0].dateRange.fromMonth", "[0].dateRange.day",
         "[0].dateRange", "[0].icon",
     ]  # fmt: skip
@@ -263,7 +263,7 @@ def test_fields_that_the_first_release_did_not_know_are_shown_of_what_it_stored(
     many = with_section("customs2", {"dateRange": dates | dict.fromkeys(map(str, range(10_050)))})
     unknown = "dateRange is not a known field: stored, but not displayed"
     warning = Issue("sections.customs2.items[0].dateRange", unknown)
-    assert stored_warnings(json.dumps(many)) == (warning,)
+    assert stored_warnings(json.dumps(many), None) == (warning,)
 
 
 @pytest.mark.parametrize(

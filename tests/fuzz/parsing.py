@@ -142,7 +142,7 @@ def _check_warnings(resume: Resume) -> None:
     if len(resume.warnings) > MOST_ISSUES:
         return
     kept = [one for one in resume.warnings if not one.message.endswith(IS_SET_BY_SERVICE)]
-    assert list(stored_warnings(resume.document)) == kept
+    assert list(stored_warnings(resume.document, resume.first_month)) == kept
 
 
 def _check_reading(resume: Resume, view: dict[str, Any]) -> None:

@@ -9,7 +9,6 @@ from resumes.store import accounts, import_ledger, stored_resumes
 from resumes.store.creation import Created, NewResume, create
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
-from resumes.store.versions import OnNewer
 from tests.support.inbox.builders import Inbox, Moment, die, killing_at, rounds_until
 from tests.support.resumes import a_document
 
@@ -17,7 +16,7 @@ from tests.support.resumes import a_document
 @pytest.fixture
 def replacing(inbox: Inbox) -> Inbox:
     """An inbox whose account replaces older versions."""
-    accounts.set_account(inbox.store, "ana", on_newer=OnNewer.REPLACE)
+    accounts.set_options(inbox.store, "ana", {"on_newer": "replace"})
     return inbox
 
 

@@ -74,7 +74,7 @@ def test_the_texts_that_are_shown_are_searched_and_no_others(section_type: str) 
         # The highest grade is shown with a grade.
         item = {"gpa": "1", field: TEXTS.get(kind), "unknown": "hidden", "record": "hidden"}
         document = with_section(section_type, item, style={"layout": "hidden"}, unknown="hidden")
-        shown = [phrase.text for line in section_lines(document) for phrase in line.phrases]
+        shown = [phrase.text for line in section_lines(document, None) for phrase in line.phrases]
         found = {token for token in tokens_of(document) if token.endswith(("wanted", "hidden"))}
         is_shown = any("wanted" in text for text in shown)
         assert found == ({section_group(section_type) + "wanted"} if is_shown else set()), field

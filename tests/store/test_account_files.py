@@ -18,7 +18,6 @@ from resumes.store.transfer import backups
 from resumes.store.transfer.account_files import export_account, is_account_file
 from resumes.store.transfer.account_import import FILLED, MAX_VALUE_BYTES, import_account
 from resumes.store.transfer.copies import CopyProgress
-from resumes.store.versions import OnNewer
 from resumes.text import is_harmless
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
@@ -54,7 +53,7 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
     a_file(store, used, "9" * 24)
     bo = accounts.get_account(store, "bo")
     kept = api_keys.create_key(store, "ana")
-    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    accounts.set_options(store, "ana", {"on_newer": "replace"})
     for key in ("once", "again"):
         creation.create(store, used.id, [a_resume("Once", idempotency=key)])
 

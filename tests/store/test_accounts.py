@@ -104,6 +104,18 @@ def test_a_former_name_is_given_only_to_an_account_that_takes_it(
     assert [info.id for info in accounts.find_open(store, [ana.id, "f" * 16])] == [ana.id]
 
 
+def test_options_are_set_one_by_one_and_told_with_a_key(store: Store, ana: AccountInfo) -> None:
+    key = api_keys.create_key(store, "ana")
+    assert api_keys.authenticate(store, key.secret).first_month is ana.first_month is None
+    for first_month in (0, 1, None):
+        changed = accounts.set_options(store, "ana", {"first_month": first_month})
+        assert accounts.set_options(store, "ana", {}) == changed
+        holder = asyncio.run(api_keys.authenticate_async(store, key.secret))
+        assert (changed.first_month, holder.first_month) == (first_month, first_month)
+    with pytest.raises(NotFound):
+        accounts.set_options(store, "bo", {"first_month": 1})
+
+
 def test_former_names_are_free_when_their_account_is_gone(store: Store, ana: AccountInfo) -> None:
     accounts.rename_account(store, "ana", "bea")
     accounts.delete_account(store, "bea")

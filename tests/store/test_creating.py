@@ -68,6 +68,13 @@ def test_what_is_created_is_listed_with_its_text(store: Store, ana: AccountInfo)
         assert (documents.scalar_one(), digests.scalar_one()) == ("text", of_bytes)
 
 
+def test_the_first_month_is_kept_as_it_was_parsed(store: Store, ana: AccountInfo) -> None:
+    for first_month in (None, 0, 1):
+        parsed = a_resume().resume._replace(first_month=first_month)
+        (created,) = made_ids(create(store, ana.id, [NewResume(parsed)]))
+        assert stored_resumes.get_resume(store, ana.id, created).first_month == first_month
+
+
 # The quota
 
 

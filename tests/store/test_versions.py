@@ -76,7 +76,7 @@ def a_claim_at(seconds: float, *, clock: SteppingClock) -> str:
 def ana(store: Store, an_account: MakeAccount) -> AccountInfo:
     """An account that replaces older versions."""
     account = an_account("ana")
-    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    accounts.set_options(store, "ana", {"on_newer": "replace"})
     return account
 
 
@@ -96,11 +96,11 @@ def texts(store: Store, account: AccountInfo) -> list[str]:
 def test_a_newer_version_replaces_the_older_ones_with_all_that_is_kept_of_them(
     store: Store, ana: AccountInfo
 ) -> None:
-    accounts.set_account(store, "ana", on_newer=OnNewer.KEEP)
+    accounts.set_options(store, "ana", {"on_newer": "keep"})
     first, second, other = made(store, ana, a_version(), a_version(text="Second"), a_version("Bo"))
     assert [outcome.replaced for outcome in (first, second, other)] == [(), (), ()]
     index_all(store)
-    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    accounts.set_options(store, "ana", {"on_newer": "replace"})
 
     (third,) = made(store, ana, a_version(text="Third"))
 
@@ -141,9 +141,9 @@ def test_a_newer_version_needs_no_place_in_a_full_account_nor_in_one_that_is_ove
 def test_places_that_a_newer_version_frees_are_taken_by_what_comes_after_it(
     store: Store, ana: AccountInfo
 ) -> None:
-    accounts.set_account(store, "ana", on_newer=OnNewer.KEEP)
+    accounts.set_options(store, "ana", {"on_newer": "keep"})
     create(store, ana.id, [a_version(text=str(number)) for number in range(3)])
-    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    accounts.set_options(store, "ana", {"on_newer": "replace"})
     limit(store, 3)
     names = ("Bo", "Ada", "Cy", "Dee", "Eve")
     outcomes = create(store, ana.id, [a_version(name, "New") for name in names])
@@ -330,10 +330,10 @@ def test_an_account_does_not_replace_before_all_persons_are_known(
     create(store, account.id, [a_version()])
     execute(store, "UPDATE resumes SET person = NULL")
     with pytest.raises(Conflict, match='Not all resumes of account "ana" are indexed yet'):
-        accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+        accounts.set_options(store, "ana", {"on_newer": "replace"})
     assert accounts.get_account(store, "ana").on_newer == OnNewer.KEEP
     index_all(store)
-    accounts.set_account(store, "ana", on_newer=OnNewer.REPLACE)
+    accounts.set_options(store, "ana", {"on_newer": "replace"})
     (newer,) = made(store, account, a_version(text="Second"))
     assert len(newer.replaced) == 1
 
@@ -431,7 +431,7 @@ def test_it_does_what_the_model_does_whatever_comes_in_any_order(
     plan, name = f"p{(number := next(NUMBERS))}", f"a{number}"
     plans.set_plan_limits(store, plans.PlanChange(plan, 3))
     account = accounts.create_account(store, name, plan=plan)
-    accounts.set_account(store, name, on_newer=OnNewer.REPLACE)
+    accounts.set_options(store, name, {"on_newer": "replace"})
     model = Model(3)
     began_us = clock.now_us
     for step in steps:

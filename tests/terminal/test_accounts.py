@@ -107,16 +107,25 @@ async def test_an_account_is_renamed_and_the_other_screens_follow(store: Store) 
     async with running(store, "ana", "1 of 3", account="ana") as pilot:
         await leads(pilot, "space j space d", "Press u to undo")
         await leads(pilot, "3", "2 accounts")
-        await leads(pilot, "e", "Rename account ana", "Files in the folder ana still belong to it")
-        await leads(pilot, "enter", "2 accounts")
-        await leads(pilot, "e", "Rename account ana")
+        await leads(pilot, "e", "Edit account ana", "Files in the folder ana still belong to it")
+        await leads(pilot, "enter", "Saved ana (plan: business).")
+        await leads(pilot, "e", "Edit account ana")
         await presses(pilot, *["backspace"] * 3)
         await types(pilot, "bo", '! Account "bo" already exists.')
-        await types(pilot, "b\n", "Renamed ana to bob (plan: business). Inbox: inbox/bob")
+        await types(pilot, "b\n", "Saved bob (plan: business). Inbox: inbox/bob")
         await leads(pilot, "1", "bob")
         await leads(pilot, "u", "1 of 3")
     renamed = accounts.get_account(store, "bob")
     assert (renamed.former_names, renamed.resume_count) == ("ana", 3)
+
+
+async def test_the_first_month_of_an_account_is_set(store: Store) -> None:
+    async with running(store, "ana", screen="accounts", size=LARGE) as pilot:
+        await shows(pilot.app, "First month   default")
+        await leads(pilot, "e", "Edit account ana", "The number of January")
+        await presses(pilot, "tab", "enter", "down", "down", "enter", "tab", "enter")
+        await shows(pilot.app, "Saved ana", "First month   1")
+    assert accounts.get_account(store, "ana").first_month == 1
 
 
 async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None:

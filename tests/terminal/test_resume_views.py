@@ -21,6 +21,7 @@ from resumes.analyzer.view import TO
 from resumes.store import accounts, stored_resumes
 from resumes.store.entry import Entry
 from resumes.store.store import Store
+from resumes.store.stored_resumes import StoredResume
 from tests.support.terminal.builders import (
     HOSTILE,
     AnImporter,
@@ -158,7 +159,9 @@ PICTURES = frozenset({"icon", "companyLogo", "image"})
 def text(document: dict[str, Any]) -> list[str]:
     admits = Format(extra_section_types=frozenset(document["sections"]))
     stored = parse(json.dumps(document).encode(), admits).document.decode()
-    return [f"{p.mark}{p.content.plain}" for p in resume_paragraphs(stored, an_entry())]
+    return [
+        f"{p.mark}{p.content.plain}" for p in resume_paragraphs(StoredResume(an_entry(), stored))
+    ]
 
 
 def section_text(section_type: str, *items: dict[str, Any]) -> list[str]:

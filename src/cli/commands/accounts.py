@@ -42,6 +42,8 @@ COLUMNS = (
 )
 
 
+FIRST_MONTHS: Final = {None: "default", 0: "0 (January is 0)", 1: "1 (January is 1)"}
+
 FORCE = click.option(
     "--force", is_flag=True, help="Take the name and its folder from an account that had it before."
 )
@@ -153,6 +155,7 @@ def show(session: Session, name: str) -> None:
             ("resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"),
             ("API listing", "yes" if account.api_listing else "no"),
             ("on newer", account.on_newer),
+            ("first month", FIRST_MONTHS[account.first_month]),
             ("created", f"{instant(account.created_at)} UTC"),
             ("newest resume", instant(account.last_resume_at)),
             ("keys", f"{has.active_keys:,} active of {has.keys:,}"),
@@ -193,23 +196,38 @@ def set_plan(session: Session, name: str, plan: str) -> None:
     help="What happens to the older resumes of a person of whom a newer one arrives: `keep` keeps them, "
     "`replace` deletes them. A person is known by email address and name.",
 )
+@click.option(
+    "--first-month",
+    type=click.Choice(["0", "1", "default"]),
+    help="Number of January in the dates of the account's new resumes. With default, the setting "
+    "first_month or the resume itself decides.",
+)
 @pass_session
-def set_(session: Session, name: str, on_newer: str | None) -> None:
-    """Change the settings of the account NAME.
+def set_(session: Session, name: str, on_newer: str | None, first_month: str | None) -> None:
+    """Change the options of the account NAME.
 
-    The change takes effect immediately. With `replace`, a newer resume needs no additional place in the plan.
-    Older versions that are stored already are deleted once a newer one arrives.
+    Options that are not given stay as they are. The changes apply to resumes that are created from now on. With
+    `--on-newer replace`, a newer resume needs no additional place in the plan, and older versions that are
+    stored already are deleted once a newer one arrives.
     """
-    if on_newer is None:
-        raise click.UsageError("Nothing to change: add --on-newer")
+    options = store_accounts.AccountOptions()
+    if on_newer is not None:
+        options["on_newer"] = on_newer
+    if first_month is not None:
+        options["first_month"] = None if first_month == "default" else int(first_month)
+    if not options:
+        raise click.UsageError("Nothing to set: pass --on-newer or --first-month")
     with session.store() as store:
         if on_newer == OnNewer.REPLACE:
             account = store_accounts.get_account(store, name)
             search_index.catch_up(store, account.id, timeout_s=CATCH_UP_TIMEOUT_S)
-        store_accounts.set_account(store, name, on_newer=OnNewer(on_newer))
-        account = store_accounts.get_account(store, name)
-    does = "replaces" if on_newer == OnNewer.REPLACE else "keeps"
-    session.answer(as_json(account), f'Account "{name}" {does} the older resumes of a person.')
+        account = store_accounts.set_options(store, name, options)
+    does = "replaces" if account.on_newer == OnNewer.REPLACE else "keeps"
+    months = FIRST_MONTHS[account.first_month]
+    session.answer(
+        as_json(account),
+        f'Account "{account.name}" {does} the older resumes of a person. First month: {months}.',
+    )
 
 
 @accounts.command()
@@ -303,7 +321,8 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:
-    """Return the account as `--json` prints it; `maxResumes` and `freePlaces` null: unlimited."""
+    """Return the account as `--json` prints it; `maxResumes` and `freePlaces` null: unlimited; `firstMonth`
+    null: default."""
     return {
         "id": account.id,
         "name": account.name,
@@ -315,4 +334,5 @@ def as_json(account: AccountInfo) -> dict[str, Any]:
         "freePlaces": account.free_places,
         "apiListing": bool(account.api_listing),
         "onNewer": account.on_newer,
+        "firstMonth": account.first_month,
     }

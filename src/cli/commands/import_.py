@@ -21,7 +21,7 @@ from importer.dry_run import RehearsedAccount, find_why
 from importer.files import SystemFolders
 from importer.outcomes import Conclusion, Refusal, SkippedMembers
 from importer.unpack import Limits, Part, Unpacked
-from resumes.analyzer import Resume
+from resumes.analyzer import Format, Resume
 from resumes.errors import InvalidArgument, Issue, TooLarge
 from resumes.health.store_checks import remedy_for_full
 from resumes.import_reasons import Reason
@@ -118,6 +118,7 @@ class SourceDocument:
 def iter_documents(
     sources: Iterable[Source],
     settings: Settings,
+    accepted: Format,
     on_skipped: Callable[[str, SkippedMembers], None],
 ) -> Iterator[SourceDocument]:
     """Yield the documents of the sources in order, holding one source at a time in memory.
@@ -130,7 +131,7 @@ def iter_documents(
         if skipped.count:
             on_skipped(source.path, skipped)
         for part in parts:
-            verdict = part.refusal or outcomes.parse(part.body, settings.format)
+            verdict = part.refusal or outcomes.parse(part.body, accepted)
             item, position = part.number or None, part.place or None
             digest = files.digest(part.body)
             yield SourceDocument(source.path, item, position, verdict, digest, part.label)
@@ -228,7 +229,8 @@ def import_(
     with session.store() as store:
         chosen = choose_account(session, store, account)
         sources, ignored = find_sources(paths)
-        documents = iter_documents(sources, settings, _say_skipped)
+        accepted = settings.format.for_account(chosen.first_month)
+        documents = iter_documents(sources, settings, accepted, _say_skipped)
         results: Iterator[tuple[SourceDocument, Conclusion]]
         if dry_run:
             rehearsed = RehearsedAccount(store, chosen)
@@ -328,7 +330,8 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
         skipped.append({"name": path, "count": members.count, "members": members.as_dicts()})
         _say_skipped(path, members)
 
-    for document in iter_documents(sources, session.settings(), skip):
+    settings = session.settings()
+    for document in iter_documents(sources, settings, settings.format, skip):
         verdict = document.verdict
         issues: tuple[Issue, ...] = ()
         warnings: tuple[Issue, ...] = ()

@@ -60,7 +60,7 @@ def lines(resume: StoredResume) -> Iterator[str]:
     yield ""
     for line in header_lines(document):
         yield from _wrapped(line)
-    for line in section_lines(document):
+    for line in section_lines(document, resume.first_month):
         yield from _wrapped(line, margin=MARGIN)
 
 

@@ -42,7 +42,7 @@ class Findings:
     the nesting depth above it. `has_third_column`: the document's layout allows column 2.
     `is_doubtful`: a value was seen that JSON allows but we cannot keep. `is_stored`: the document is
     stored already, perhaps by an earlier release. `first_month` is the number of January in
-    `document`, once a month was seen that determines it.
+    `document`, if it was set (`is_first_month_set`), or once a month was seen that determines it.
     """
 
     has_third_column: bool = False
@@ -54,6 +54,7 @@ class Findings:
     is_stored: bool = False
     document: Any = None
     first_month: int | None = None
+    is_first_month_set: bool = False
     is_first_month_reported: bool = False
 
     @property

@@ -154,7 +154,7 @@ MONTHS_IN_YEAR = 12
 
 
 class Month(Number):
-    """The number of a month. They count from 0, or from 1 in a document that has a month 12.
+    """The number of a month. They count as was set; else from 0, or from 1 in a document with a month 12.
 
     That is reported at the first 12. A number that is not a month is kept, with a warning.
     `find_first` returns the number of January in a document.
@@ -163,12 +163,12 @@ class Month(Number):
     find_first: Callable[[Any], int] = int
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
-        if type(value) is int and 0 <= value < MONTHS_IN_YEAR:
+        if type(value) is int and 1 <= value < MONTHS_IN_YEAR:
             return
         if type(value) not in (int, float):
             findings.problem(where, "must be a number")
             return
-        if value in range(MONTHS_IN_YEAR):
+        if value in range(1, MONTHS_IN_YEAR) or (value == 0 and not findings.first_month):
             return
         if not is_faithful(value):
             findings.is_doubtful = True
@@ -177,12 +177,14 @@ class Month(Number):
             findings.first_month = self.find_first(findings.document)
         first = findings.first_month
         if first and value == MONTHS_IN_YEAR:
-            if not findings.is_first_month_reported:
+            if not (findings.is_first_month_set or findings.is_first_month_reported):
                 findings.is_first_month_reported = True
                 findings.warn(where, "is 12, so all months of this resume count from 1 (January)")
         else:
             hint = self.hint
-            if first:
+            if findings.is_first_month_set:
+                hint = f"months of this resume count from {first} (January)"
+            elif first:
                 hint = "months of this resume count from 1, as one of them is 12"
             elif value == MONTHS_IN_YEAR:
                 hint = "months of this resume count from 0, as one of them is 0"

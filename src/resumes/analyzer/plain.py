@@ -24,12 +24,19 @@ _MAYBE_BLANK: Final = re.compile(
     rb"(?: |\\(?:[tnrf]|u(?:00(?:[01]|20|85|[aA]0)|1680|20|3000))"
     rb"|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)"
 )
+# A month 0 where they count from 1, and letters that are escaped, as they may be in the name of a month.
+_MONTH_0: Final = re.compile(rb'Month"[ \t\r\n]*:[ \t\r\n]*-?0|\\u00[4-7]')
 # U+0000 is refused; an escaped colon would hide a duplicate key.
 _HIDING: Final = re.compile(rb"\\u00(?:00|3[aA])")
 
 
-def parse_plain(body: bytes) -> Names | None:
-    """Return the title, name and email address of the resume in the bytes; None if it has to take the slow path."""
+def parse_plain(body: bytes, first_month: int | None = None) -> Names | None:
+    """Return the title, name and email address of the resume in the bytes; None if it has to take the slow path.
+
+    `first_month` is as in `Format`.
+    """
+    if first_month and _MONTH_0.search(body):
+        return None
     if len(body) > MAX_BYTES or _MAYBE_BLANK.search(body):
         return None
     if b"\\" in body and _HIDING.search(body):

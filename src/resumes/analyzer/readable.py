@@ -76,12 +76,13 @@ def _from(source: str, line: Line) -> Line:
     return line._replace(phrases=[phrase._replace(source=source) for phrase in line.phrases])
 
 
-def section_lines(document: Mapping[str, Any]) -> Iterator[Line]:
+def section_lines(document: Mapping[str, Any], first_month: int | None) -> Iterator[Line]:
     """Yield the lines of the sections that are not empty, each section after a blank line.
 
     Section types that were admitted when the resume was stored are shown, whatever the settings are.
+    `first_month` is the number of January that was recorded, if any.
     """
-    for section in iter_sections(document, Format(frozenset(document["sections"]))):
+    for section in iter_sections(document, Format(frozenset(document["sections"])), first_month):
         if section.items:
             yield BLANK
             yield _from(section.type, _line([section.heading.upper()], Role.HEADING))

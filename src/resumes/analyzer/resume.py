@@ -59,6 +59,9 @@ class Resume(NamedTuple):
     person: bytes | None = None
     """The digest of whose it is (`person_of`)."""
 
+    first_month: int | None = None
+    """The number of January in its dates; None if only they tell."""
+
 
 FOREIGN_FORMAT = "This looks like {}. Convert it to JSON Resume or to the analyzer format"
 
@@ -98,22 +101,22 @@ def check_stored(document: bytes) -> Names:
     return _names(stored)
 
 
-def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
+def stored_warnings(document: str | bytes, first_month: int | None) -> tuple[Issue, ...]:
     """Return the warnings about a stored document, except those about fields that the service sets.
 
-    At most 50, in document order, and then one that counts the rest. All section types of the document
+    `first_month` is the number of January that was recorded, if any. At most 50, in document order, and then one that counts the rest. All section types of the document
     count as admitted.
     """
     stored = take_out(load_stored(document))
-    accepted = Format(extra_section_types=frozenset(stored["sections"]))
+    accepted = Format(frozenset(stored["sections"]), first_month=first_month)
     return validate(stored, accepted, is_stored=True).all_warnings()
 
 
 def _parse(body: bytes, accepted: Format, *, converts: bool) -> Resume:
     if len(body) > accepted.max_bytes:
         raise TooLarge(limit_bytes=accepted.max_bytes)
-    if names := parse_plain(body):
-        return _resume(names, without_line_breaks(body), ())
+    if names := parse_plain(body, accepted.first_month):
+        return _resume(names, without_line_breaks(body), (), accepted.first_month)
     body = bytes(without_mark(body))
     document = read_json(body)
     if converts:
@@ -123,7 +126,8 @@ def _parse(body: bytes, accepted: Format, *, converts: bool) -> Resume:
         if is_json_resume(document):
             return _converted(body, document, accepted)
     warnings = _check(body, document, accepted).all_warnings()
-    return _resume(_names(document), without_line_breaks(body.lstrip()), warnings)
+    text = without_line_breaks(body.lstrip())
+    return _resume(_names(document), text, warnings, accepted.first_month)
 
 
 def _check(body: bytes, document: Any, accepted: Format, *, is_stored: bool = False) -> Findings:
@@ -146,20 +150,21 @@ def _converted(body: bytes, document: dict[str, Any], accepted: Format) -> Resum
     if is_cover_letter(document):
         raise CoverLetter
     conversion = Conversion(document)
-    findings = validate(conversion.document, accepted)
+    findings = validate(conversion.document, accepted.for_account(0))
     if findings.issues:
         raise InvalidResume([conversion.traced(issue) for issue in findings.issues])
     warnings = map(conversion.traced, findings.all_warnings())
     text = orjson.dumps(conversion.document)
-    return _resume(
-        _names(conversion.document), text, (*conversion.findings.all_warnings(), *warnings)
-    )
+    all_warnings = *conversion.findings.all_warnings(), *warnings
+    return _resume(_names(conversion.document), text, all_warnings, 0)
 
 
-def _resume(names: Names, text: bytes, warnings: tuple[Issue, ...]) -> Resume:
+def _resume(
+    names: Names, text: bytes, warnings: tuple[Issue, ...], first_month: int | None
+) -> Resume:
     title, name, email = names
     person = person_of(email, name)
-    return Resume(title, name, filename(title, name), text, warnings, person)
+    return Resume(title, name, filename(title, name), text, warnings, person, first_month)
 
 
 def _names(document: dict[str, Any]) -> Names:
@@ -215,6 +220,8 @@ def validate(document: dict[str, Any], accepted: Format, *, is_stored: bool = Fa
         has_third_column=is_multicolumn,
         is_stored=is_stored,
         document=document,
+        first_month=accepted.first_month,
+        is_first_month_set=accepted.first_month is not None,
     )
     for required in DOCUMENT.required:
         if required not in document:

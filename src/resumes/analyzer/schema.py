@@ -6,7 +6,7 @@ belongs to; they only cause warnings.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -76,13 +76,15 @@ _NUMBER = Number()
 _FLAG = Flag()
 
 
-def first_month(document: Any) -> int:
+def first_month(document: Any, recorded: int | None = None) -> int:
     """Return the number of January in the dates of a document, valid or not: 0, or 1 if its months
-    count from 1.
+    count from 1. `recorded` is the number if it was known when the resume was created.
 
-    A month 0 means that they count from 0; otherwise a month 12 that they count from 1 (docs/format.md,
-    Dates).
+    Otherwise a month 0 means that they count from 0, and without one a month 12 that they count from 1
+    (docs/format.md, Dates).
     """
+    if recorded is not None:
+        return recorded
     months = {month for month in _iter_months(document) if type(month) in (int, float)}
     return int(12 in months and 0 not in months)
 
@@ -315,6 +317,15 @@ class Format:
 
     max_bytes: int = 2 * 1024 * 1024
     """The maximum size of a request body, in bytes; a larger one is refused unread."""
+
+    first_month: int | None = None
+    """The number of January in what the analyzer writes: 0 or 1; None if each document tells."""
+
+    def for_account(self, first_month: int | None) -> "Format":
+        """Return the format of an account, with the number of January that it sets, if any."""
+        if first_month in (None, self.first_month):
+            return self
+        return replace(self, first_month=first_month)
 
 
 DEFAULT_FORMAT: Final = Format()

@@ -56,23 +56,33 @@ def public_json(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> byt
     return orjson.dumps(_exact(view, document) if unknown else view)
 
 
-def shown_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
-    """Return the document of `public_json`, without unknown fields and with months counted from 0."""
+def shown_view(
+    document: str | bytes, accepted: Format = DEFAULT_FORMAT, recorded: int | None = None
+) -> dict[str, Any]:
+    """Return the document of `public_json`, without unknown fields and with months counted from 0.
+
+    `recorded` is as in `first_month`.
+    """
     stored = load_stored(document)
     view = _view(stored, accepted)
-    if first_month(stored):
+    if first_month(stored, recorded):
         for _, item in _iter_items(view):
             _count_from_0(item)
     return view
 
 
 def _count_from_0(item: dict[str, Any]) -> None:
-    """Change the months of an item's dates to count from 0 instead of 1. Invalid months stay."""
+    """Change the months of an item's dates to count from 0 instead of 1. A month 0 is left out; other
+    invalid months stay."""
     if dates := item.get("dateRange"):
-        months = {name: dates.get(name) for name in ("fromMonth", "toMonth")}
-        item["dateRange"] = dates | {
-            name: month - 1 for name, month in months.items() if month in range(1, 13)
+        item["dateRange"] = {
+            name: value - 1 if name in _MONTHS and value in range(1, 13) else value
+            for name, value in dates.items()
+            if name not in _MONTHS or value != 0
         }
+
+
+_MONTHS: Final = ("fromMonth", "toMonth")
 
 
 def _exact(view: dict[str, Any], document: str | bytes) -> dict[str, Any]:
@@ -143,18 +153,18 @@ class ShownSection:
 
 
 def iter_sections(
-    document: Mapping[str, Any], accepted: Format = DEFAULT_FORMAT
+    document: Mapping[str, Any], accepted: Format = DEFAULT_FORMAT, recorded: int | None = None
 ) -> Iterator[ShownSection]:
     """Yield the sections of a document, stored or public, in reading order, months counted from 0.
 
     The order is by ascending `order`, then sections without one, and otherwise as they were sent
-    (docs/format.md, Sections).
+    (docs/format.md, Sections). `recorded` is as in `first_month`.
     """
     admitted = sorted(
         _iter_admitted(document, accepted),
         key=lambda pair: (pair[1].get("order") is None, pair[1].get("order") or 0),
     )
-    counts_from_1 = first_month(document) == 1
+    counts_from_1 = first_month(document, recorded) == 1
     for name, section, section_type in admitted:
         heading = section.get("name") or ""
         if not heading.strip():

@@ -67,15 +67,19 @@ def compose(
     resume_id: str,
     choice: PdfOptions = DEFAULT_CHOICE,
     format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
+    first_month: int | None = None,
 ) -> dict[str, Any]:
-    """Return the page in the form that the template takes. Raises TooLong."""
+    """Return the page in the form that the template takes. Raises TooLong.
+
+    `first_month` is the number of January that was recorded, if any.
+    """
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
     hidden = None
     if choice.is_anonymous:
         hidden = Anonymizer({key: clean(text) or "" for key, text in header.items()}, resume_id)
     sections = [
         section
-        for section in iter_sections(document, format)
+        for section in iter_sections(document, format, first_month)
         if not (hidden and hidden.leaves_out(section.type))
     ]
     headings = [section.heading for section in sections]

@@ -83,7 +83,7 @@ class Renderer:
     ) -> Rendered:
         """Return the resume as a PDF. Raises TooLong, and what `render` raises."""
         document = load_stored(resume.document)
-        page = compose(document, resume.entry.id, choice, accepted)
+        page = compose(document, resume.entry.id, choice, accepted, resume.first_month)
         return self.render(page, ends_at=ends_at)
 
     def render(self, page: Mapping[str, Any], *, ends_at: float | None = None) -> Rendered:

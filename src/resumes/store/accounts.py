@@ -7,7 +7,7 @@ An account's id is random and never reused; its name may be reused. The account'
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import sqlalchemy
 from sqlalchemy import ColumnElement, Select, Table, delete, tuple_
@@ -243,6 +243,34 @@ def rename_account(store: Store, name: str, new: str, *, takes_folder: bool = Fa
     return get_account(store, new)
 
 
+class AccountOptions(TypedDict, total=False):
+    """Options of an account, by its columns. Options that are left out stay as they are."""
+
+    on_newer: str
+    first_month: int | None
+
+
+def set_options(store: Store, name: str, options: AccountOptions) -> AccountInfo:
+    """Set the options of the account, for the resumes that are created from now on.
+
+    Raises NotFound, and Conflict for `replace` while the persons of resumes that 1.0.0 stored are unknown.
+    """
+
+    def change(session: Session) -> None:
+        account = lock_open_account(session, name)
+        replaces = options.get("on_newer") == OnNewer.REPLACE
+        if replaces and search_index.may_lack_persons(session, account.id):
+            raise Conflict(
+                f'Not all resumes of account "{name}" are indexed yet, so older versions could be missed. '
+                "Try again once they are: `resumes doctor` shows how many are not"
+            )
+        for option, value in options.items():
+            setattr(account, option, value)
+
+    store.write(change)
+    return get_account(store, name)
+
+
 def take_name(
     session: Session, name: str, account_id: str = "", *, takes_folder: bool = False
 ) -> None:
@@ -284,24 +312,6 @@ def set_plan(store: Store, name: str, plan: str) -> None:
     def change(session: Session) -> None:
         check_plan(session, plan)
         lock_open_account(session, name).plan = plan
-
-    store.write(change)
-
-
-def set_account(store: Store, name: str, *, on_newer: OnNewer) -> None:
-    """Change what a create does with older versions of the resume, immediately.
-
-    Raises NotFound, and Conflict for REPLACE while the persons of resumes that 1.0.0 stored are unknown.
-    """
-
-    def change(session: Session) -> None:
-        account = lock_open_account(session, name)
-        if on_newer is OnNewer.REPLACE and search_index.may_lack_persons(session, account.id):
-            raise Conflict(
-                f'Not all resumes of account "{name}" are indexed yet, so older versions could be missed. '
-                "Try again once they are: `resumes doctor` shows how many are not"
-            )
-        account.on_newer = on_newer.value
 
     store.write(change)
 

@@ -64,6 +64,8 @@ class KeyHolder(NamedTuple):
     is_use_due: bool = False
     """Whether the use of the key is to be written (`mark_used_async`)."""
     is_read_only: bool = False
+    first_month: int | None = None
+    """The number of January in what the account's analyzer writes, if it sets that."""
 
 
 class KeyState(StrEnum):
@@ -128,6 +130,7 @@ HOLDER = Prepared(
         api_keys.c.expires_at,
         api_keys.c.last_used_at,
         api_keys.c.is_read_only,
+        accounts.c.first_month,
     )
     .select_from(key_directory)
     .join(api_keys, IS_SAME_KEY)
@@ -157,16 +160,15 @@ async def authenticate_async(store: Store, secret: str) -> KeyHolder:
 def _holder(store: Store, rows: Sequence[Row]) -> KeyHolder:
     if not rows:
         raise InvalidKey
-    account_id, key_id, api_listing, expires_at, last_used_at, is_read_only = rows[0]
+    account_id, key_id, api_listing, expires_at, last_used_at, is_read_only, first_month = rows[0]
     now_us = store.clock()
     if expires_at is not None and expires_at <= timestamp(now_us):
         raise InvalidKey
     is_use_due = last_used_at is None or not (
         later(now_us, -USED_EVERY) <= last_used_at <= later(now_us, AHEAD)
     )
-    return KeyHolder(
-        account_id, key_id, bool(api_listing), expires_at, is_use_due, bool(is_read_only)
-    )
+    listing, read_only = bool(api_listing), bool(is_read_only)
+    return KeyHolder(account_id, key_id, listing, expires_at, is_use_due, read_only, first_month)
 
 
 async def mark_used_async(store: Store, holder: KeyHolder) -> None:

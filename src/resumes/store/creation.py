@@ -485,11 +485,11 @@ def _add_resume(
     claim: ClaimedFile | None,
 ) -> None:
     parsed = new.resume
-    claim_id, first_month = None if claim is None else claim.claim_id, None
+    claim_id = None if claim is None else claim.claim_id
     rows.resumes.append(
         (
             account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, new.label,
-            parsed.person and blob(parsed.person), claim_id, first_month,
+            parsed.person and blob(parsed.person), claim_id, parsed.first_month,
         )
     )  # fmt: skip
     document = parsed.document

@@ -90,10 +90,11 @@ class Page(NamedTuple):
 
 
 class StoredResume(NamedTuple):
-    """A list entry and the stored document."""
+    """A list entry, the stored document, and the number of January in its dates if that was recorded."""
 
     entry: Entry
     document: str
+    first_month: int | None = None
 
 
 COLUMNS = tuple(resumes.c[name] for name in Entry._fields)
@@ -111,7 +112,7 @@ def page_of(*, is_newest_first: bool, has_label: bool) -> Prepared:
 
 # Prepared, since most requests of the API read a page or one resume, on SQLite in the event loop.
 ONE = Prepared(
-    select(*COLUMNS, documents.c.document)
+    select(*COLUMNS, resumes.c.first_month, documents.c.document)
     .join(
         documents,
         (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id),
@@ -262,8 +263,8 @@ async def get_resume_async(store: Store, account_id: str, resume_id: str) -> Sto
 def _stored(rows: Sequence[Row]) -> StoredResume:
     if not rows:
         raise NotFound("Resume not found")
-    *entry, document = rows[0]
-    return StoredResume(Entry._make(entry), document)
+    *entry, first_month, document = rows[0]
+    return StoredResume(Entry._make(entry), document, first_month)
 
 
 def _check_id(resume_id: str) -> None:

@@ -1,4 +1,4 @@
-"""The accounts screen: list, details, creating, renaming, changing the plan, deleting."""
+"""The accounts screen: list, details, creating, editing, changing the plan, deleting."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -139,26 +139,54 @@ FOLDER_STAYS: Final = (
 )
 
 
-class RenameDialog(NameDialog):
-    """Renames an account."""
+FIRST_MONTHS: Final = {"default": None, "0": 0, "1": 1}
+"""The choices of the number of January in an account's dates."""
 
-    VERB = "Rename"
+
+class EditAccountDialog(NameDialog):
+    """Renames an account, and sets its options."""
+
+    VERB = "Save"
 
     def __init__(self, session: UiSession, account: AccountInfo, taken: set[str]) -> None:
         self._account = account
-        note = Note(safe(FOLDER_STAYS.format(account.name), "dim"))
-        title, others = f"Rename account {account.name}", taken - {account.name}
-        super().__init__(session, title, others, note)
+        self._first_month = Choices([*FIRST_MONTHS], first_month_text(account))
+        super().__init__(
+            session,
+            f"Edit account {account.name}",
+            taken - {account.name},
+            Note(safe(FOLDER_STAYS.format(account.name), "dim")),
+            LabelledField("First month", self._first_month),
+            Note(safe(RULE_OF_MONTHS, "dim")),
+        )
         self._name_line.value = account.name
 
-    def submit(self) -> None:
-        if self._typed_name == self._account.name:
-            self.dismiss(None)
-        else:
-            super().submit()
-
     def saving(self) -> Callable[[Store], AccountInfo]:
-        return partial(accounts.rename_account, name=self._account.name, new=self._typed_name)
+        first_month = FIRST_MONTHS[self._first_month.chosen]
+        return partial(
+            save_account, shown=self._account, name=self._typed_name, first_month=first_month
+        )
+
+
+RULE_OF_MONTHS: Final = (
+    "The number of January in dates of new resumes. By default, each resume tells."
+)
+
+
+def first_month_text(account: AccountInfo) -> str:
+    """Return the choice of FIRST_MONTHS that the account has."""
+    return "default" if account.first_month is None else str(account.first_month)
+
+
+def save_account(
+    store: Store, shown: AccountInfo, name: str, first_month: int | None
+) -> AccountInfo:
+    """Save what differs from the account as it was shown. Raises NotFound and Conflict."""
+    if first_month != shown.first_month:
+        accounts.set_options(store, shown.name, {"first_month": first_month})
+    if name != shown.name:
+        return accounts.rename_account(store, shown.name, name)
+    return accounts.get_account(store, name)
 
 
 def save_with_inbox(store: Store, save: Callable[[Store], AccountInfo], inboxes: Path) -> Made:
@@ -237,6 +265,7 @@ def _iter_facts(store: Store, account: AccountInfo) -> Iterator[Fact]:
     yield "", ""
     yield "Plan", plan.name
     yield "API listing", listing_text(plan.api_listing)
+    yield "First month", first_month_text(account)
     yield "", ""
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)
@@ -374,9 +403,9 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
 
     @work
     async def action_edit_account(self) -> None:
-        if (account := self._account("rename")) is None:
+        if (account := self._account("edit")) is None:
             return
-        form = RenameDialog(self.session, account, self._taken_names())
+        form = EditAccountDialog(self.session, account, self._taken_names())
         if (made := await self.app.push_screen_wait(form)) is None:
             return
         name, new, session = account.name, made[0].name, self.session
@@ -384,7 +413,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         session.accounts = {
             mode: new if whose == name else whose for mode, whose in session.accounts.items()
         }
-        self._show_made(f"Renamed {name} to", *made)
+        self._show_made("Saved", *made)
 
     def _taken_names(self) -> set[str]:
         rows = map(self.list.pages.peek, range(self.list.pages.count))

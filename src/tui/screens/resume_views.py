@@ -141,7 +141,7 @@ def iter_history(store: Store, account: AccountInfo, stored: StoredResume) -> It
     if entry.updated_at != entry.created_at:
         yield _event(entry.updated_at, "Changed")
     yield Paragraph(safe(""))
-    warnings = stored_warnings(stored.document)
+    warnings = stored_warnings(stored.document, stored.first_month)
     style = "bold $text-warning" if warnings else ""
     yield Paragraph(safe(counted(len(warnings), "warning") if warnings else "No warnings.", style))
     for warning in warnings:
@@ -206,23 +206,23 @@ STYLES: Final = {
 }
 
 
-def resume_paragraphs(stored: str, entry: Entry, query: Query | None = None) -> list[Paragraph]:
+def resume_paragraphs(stored: StoredResume, query: Query | None = None) -> list[Paragraph]:
     """Return the displayed fields of the resume, in which the query's hits are highlighted, and the
     number of warnings."""
-    document = load_stored(stored)
+    entry, document = stored.entry, load_stored(stored.document)
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
     about = [
         safe(f"{entry.id} · created {minute(entry.created_at)} UTC", "dim"),
         *([safe(f"label {entry.label}", "dim")] if entry.label else ()),
         safe(f"{entry.filename} · layout {LAYOUTS.get(layout, layout)}", "dim"),
     ]
-    if warnings := stored_warnings(stored):
+    if warnings := stored_warnings(stored.document, stored.first_month):
         count = counted(len(warnings), "warning")
         about.append(safe(f"! {count} (see History)", "$text-warning"))
     return [
         *_iter_paragraphs(header_lines(document), query),
         *map(Paragraph, about),
-        *_iter_paragraphs(section_lines(document), query),
+        *_iter_paragraphs(section_lines(document, stored.first_month), query),
     ]
 
 
@@ -278,7 +278,7 @@ def show(
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
     match view:
         case View.TEXT:
-            paragraphs = resume_paragraphs(stored.document, stored.entry, query)
+            paragraphs = resume_paragraphs(stored, query)
         case View.JSON:
             paragraphs = json_paragraphs(whole_json(stored.document))
         case View.SOURCE:

@@ -55,7 +55,6 @@ from resumes.store.store import WRITE_DEADLINE_S, session_on, set_facts
 from resumes.store.stored_resumes import Page
 from resumes.store.transfer.account_files import contents_of, export_account
 from resumes.store.transfer.copies import TABLES, TableDigest, digest_tables
-from resumes.store.versions import OnNewer
 from resumes.store.write_queue import Proof, Write
 from tests.support.resumes import a_claim, a_document, a_resume
 
@@ -229,12 +228,12 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
         first, *_ = creation.create(store, account.id, batch, claim=claim)
         assert isinstance(first, Created)
         stored_resumes.delete_resume(store, account.id, first.id)
-        accounts.set_account(store, account_name, on_newer=OnNewer.REPLACE)
+        accounts.set_options(store, account_name, {"on_newer": "replace"})
         newest = a_resume(f"{names[(resumes - 1) % len(names)]} {resumes - 1}")
         creation.create(store, account.id, [newest])
         failed = a_file(store, account, account.id[:12].ljust(24, "b"), FileOutcome.FAILED)
         import_requests.request_files(store, [failed], RequestKind.RETRY)
-    accounts.set_account(store, "ana", on_newer=OnNewer.KEEP)
+    accounts.set_options(store, "ana", {"on_newer": "keep"})
     importers.register(store, an_importer())
     index_all(store)
 
