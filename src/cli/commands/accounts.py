@@ -222,12 +222,13 @@ def set_(session: Session, name: str, on_newer: str | None, first_month: str | N
             account = store_accounts.get_account(store, name)
             search_index.catch_up(store, account.id, timeout_s=CATCH_UP_TIMEOUT_S)
         account = store_accounts.set_options(store, name, options)
-    does = "replaces" if account.on_newer == OnNewer.REPLACE else "keeps"
-    months = FIRST_MONTHS[account.first_month]
-    session.answer(
-        as_json(account),
-        f'Account "{account.name}" {does} the older resumes of a person. First month: {months}.',
-    )
+    done = []
+    if on_newer is not None:
+        does = "replaces" if on_newer == OnNewer.REPLACE else "keeps"
+        done.append(f'Account "{account.name}" {does} the older resumes of a person.')
+    if first_month is not None:
+        done.append(f'Account "{account.name}": first month {FIRST_MONTHS[account.first_month]}.')
+    session.answer(as_json(account), "\n".join(done))
 
 
 @accounts.command()
