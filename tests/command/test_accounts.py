@@ -54,7 +54,10 @@ def test_an_account_replaces_older_versions_once_told_to(acme: CommandLine) -> N
     told = acme.answers("accounts", "set", "acme", "--on-newer", "keep", "--json")
     assert told["onNewer"] == "keep"
     nothing = acme("accounts", "set", "acme")
-    assert (nothing.exit_code, "Nothing to change: add --on-newer" in nothing.stderr) == (2, True)
+    assert (
+        nothing.exit_code,
+        "Nothing to set: pass --on-newer or --first-month" in nothing.stderr,
+    ) == (2, True)
 
 
 def test_an_account_does_not_replace_before_all_its_resumes_are_indexed(acme: CommandLine) -> None:
