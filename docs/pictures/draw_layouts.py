@@ -17,7 +17,7 @@ import orjson
 import typst
 
 from resumes.analyzer.schema import LAYOUTS
-from resumes.rendering import Paper, PdfOptions, compose
+from resumes.rendering import PageOptions, Paper, compose
 from resumes.rendering.child import FOLDER, TEMPLATE
 
 SAMPLE: Final = Path(__file__).parents[2] / "sample_data" / "nurse-double-column-en.json"
@@ -65,7 +65,7 @@ def compiler_of(source: Path) -> typst.Compiler:
 
 def draw_page(layout: str, wide: int) -> bytes:
     """The first page of the sample, as a PNG of twice the pixels."""
-    page = compose(document(layout), RESUME_ID, PdfOptions(layout, Paper.A4))
+    page = compose(document(layout), RESUME_ID, PageOptions(layout, Paper.A4))
     drawn = compiler_of(TEMPLATE).compile(
         format="png", ppi=2 * wide / A4_INCHES, sys_inputs={"data": orjson.dumps(page).decode()}
     )

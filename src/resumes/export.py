@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
@@ -24,9 +24,16 @@ from resumes.analyzer import (
 )
 from resumes.errors import InvalidArgument, NotFound
 from resumes.output_files import OutputFile, drafted
-from resumes.rendering import DEFAULT_CHOICE, PdfOptions, Renderer, RenderingFailed, TooLong
+from resumes.rendering import (
+    DEFAULT_CHOICE,
+    FileType,
+    PageOptions,
+    Renderer,
+    RenderingFailed,
+    TooLong,
+)
 from resumes.rendering.fonts import font_folders
-from resumes.rendering.page import file_name as pdf_name
+from resumes.rendering.page import file_name
 from resumes.spreadsheet import CSV_START, csv_row
 from resumes.store import stored_resumes
 from resumes.store.search import iter_entries
@@ -47,6 +54,9 @@ class ExportFormat(StrEnum):
     PDF = "pdf"
     """For people."""
 
+    WORD = "docx"
+    """For people who change it."""
+
     CSV = "csv"
     """One table of all resumes: see `spreadsheet`."""
 
@@ -55,6 +65,7 @@ SUFFIXES = {
     ExportFormat.ANALYZER: ".json",
     ExportFormat.JSON_RESUME: ".jsonresume.json",
     ExportFormat.PDF: ".pdf",
+    ExportFormat.WORD: ".docx",
     ExportFormat.CSV: ".csv",
 }
 """The endings of the files; they differ, so that one folder can have all exports of a resume."""
@@ -82,7 +93,7 @@ class Exported:
 
 
 class Exporter(contextlib.AbstractContextManager["Exporter"]):
-    """Exports resumes in one format. The process that draws PDFs ends with the block."""
+    """Exports resumes in one format. The process that draws pages ends with the block."""
 
     def __init__(
         self,
@@ -90,15 +101,17 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         accepted: Format,
         *,
         home: Path,
-        choice: PdfOptions = DEFAULT_CHOICE,
+        choice: PageOptions = DEFAULT_CHOICE,
     ) -> None:
         self._written: set[str] = set()
         """The names of the written files, without case."""
 
         self._format = export_format
         self._accepted = accepted
-        self._choice = choice
-        self._renderer = Renderer(font_folders(home)) if export_format is ExportFormat.PDF else None
+        self._renderer = None
+        if export_format.value in list(FileType):
+            self._choice = replace(choice, file_type=FileType(export_format))
+            self._renderer = Renderer(font_folders(home))
 
     def __exit__(self, *error: object) -> None:
         if self._renderer is not None:
@@ -107,13 +120,13 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
     def export(self, resume: StoredResume) -> Exported:
         """Return the resume in this format, without what is hidden.
 
-        Raises TooLong and RenderingFailed for a PDF.
+        Raises TooLong and RenderingFailed for a PDF or Word document.
         """
         entry = resume.entry
         if self._renderer is not None:
             rendered = self._renderer.render_resume(resume, self._choice, self._accepted)
-            names = self._names(pdf_name(entry.filename, entry.id, self._choice), entry.id)
-            return Exported(*names, None, rendered.pdf, missing=rendered.missing)
+            names = self._names(file_name(entry.filename, entry.id, self._choice), entry.id)
+            return Exported(*names, None, rendered.body, missing=rendered.missing)
         names = self._names(entry.filename, entry.id)
         if self._format is ExportFormat.ANALYZER:
             content = public_json(resume.document, self._accepted)
@@ -127,7 +140,8 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
     def _names(self, shown: str, resume_id: str) -> tuple[str, str]:
         """Return the two file names, which are never paths, even from a damaged store."""
         suffix = SUFFIXES[self._format]
-        return f"{_stem(shown)}{suffix}", f"{_stem(shown)}-{_stem(resume_id)}{suffix}"
+        stem = _stem(shown.removesuffix(suffix))
+        return f"{stem}{suffix}", f"{stem}-{_stem(resume_id)}{suffix}"
 
     def write(self, folder: Path, exported: Exported, *, overwrite: bool = True) -> bool:
         """Write the resume to a separate file in the folder. Return whether its name was taken.
@@ -232,7 +246,7 @@ class ExportSummary:
     """The number of exported resumes whose file name was taken (see `Exporter.write`)."""
 
     failed: list[tuple[str, TooLong | RenderingFailed]] = field(default_factory=list)
-    """IDs of resumes that could not be drawn as PDF, each with the error."""
+    """IDs of resumes that could not be drawn, each with the error."""
 
     missing: list[tuple[str, str]] = field(default_factory=list)
     """Texts that no font can display, each with the ID of a resume whose PDF has boxes instead."""
@@ -250,7 +264,7 @@ def export_resumes(
 ) -> ExportSummary:
     """Export the resumes, and call `write` for each, which returns whether its file's name was taken.
 
-    A PDF that cannot be drawn is listed in the summary, and the export continues. Raises
+    A resume that cannot be drawn is listed in the summary, and the export continues. Raises
     InvalidArgument if a file cannot be written; files that were written before stay.
     """
     summary = ExportSummary()

@@ -31,7 +31,7 @@ from resumes.errors import (
 )
 from resumes.filesystems import DISK_FLOOR_BYTES
 from resumes.log_writer import LogWriter
-from resumes.rendering import Renderer
+from resumes.rendering import FileType, Renderer
 from resumes.rendering.fonts import font_folders
 from resumes.settings import LogFormat, Settings
 from resumes.store import Store
@@ -52,7 +52,7 @@ ROOT: Final = "/api/v1"
 RESUMES: Final = f"{ROOT}/resumes"
 # `upload` is not an operation here, and must not be taken for an ID.
 ONE: Final = re.compile(rf"{RESUMES}/(?!upload\Z)[^/]+")
-PDF: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/pdf")
+FILE: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/(pdf|docx)")
 
 READ_ONLY: Final = "This API key is read-only"
 CUT_OFF: Final = "The server is shutting down; it is unknown whether the request succeeded"
@@ -122,9 +122,9 @@ class App:
             "PUT": Operation("update", routes.update, needs_listing_plan=False),
             "DELETE": Operation("delete", routes.delete, needs_listing_plan=False),
         }
-        self._of_pdf: Mapping[str, Operation] = (
-            {"GET": Operation("pdf", self._pdf)} if settings.pdf else {}
-        )
+        self._of_file: Mapping[str, Mapping[str, Operation]] = {
+            name: {"GET": Operation(name, self._pdf)} for name in FileType if settings.pdf
+        }
         # Paths that need no key.
         self._open: dict[str, tuple[str, Respond]] = {
             "/healthz": ("health", self._health.live),
@@ -253,7 +253,8 @@ class App:
             return self._of_all
         if ONE.fullmatch(path):
             return self._of_one
-        return self._of_pdf if PDF.fullmatch(path) else {}
+        found = FILE.fullmatch(path)
+        return self._of_file.get(found[1], {}) if found else {}
 
     async def _finish(self, request: Request, rest: Coroutine[Any, Any, None]) -> None:
         try:

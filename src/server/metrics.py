@@ -40,7 +40,19 @@ from server.request import Request
 
 IN_FLIGHT, CONNECTIONS, WAITING_WRITES, DROPPED_LINES, FIRST_OPERATION = range(5)
 
-OPERATIONS = ("list", "create", "get", "update", "delete", "pdf", "health", "ready", "metrics", "")
+OPERATIONS = (
+    "list",
+    "create",
+    "get",
+    "update",
+    "delete",
+    "pdf",
+    "docx",
+    "health",
+    "ready",
+    "metrics",
+    "",
+)
 """All values of `Request.operation`; the last is for requests that match no operation."""
 
 STATUS_AT = {status: at for at, status in enumerate([*map(int, http.HTTPStatus), 0])}

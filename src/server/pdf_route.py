@@ -1,4 +1,4 @@
-"""GET /api/v1/resumes/{id}/pdf: the resume as a PDF (docs/api.md, PDF)."""
+"""GET /api/v1/resumes/{id}/pdf and /docx: the resume as a file for people (docs/api.md, PDF)."""
 
 import asyncio
 import functools
@@ -12,8 +12,9 @@ from resumes.analyzer import Format, attachment
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument
 from resumes.rendering import (
+    FileType,
+    PageOptions,
     Paper,
-    PdfOptions,
     Rendered,
     Renderer,
     RenderingFailed,
@@ -32,8 +33,12 @@ logger = logging.getLogger("resumes.server")
 WAIT_SHARE: Final = 0.75
 """The share of its time that a PDF may wait for its turn; the rest is enough to render most."""
 
-TIMED_OUT: Final = "PDF generation timeout. Please try again later."
-BUSY: Final = "Too many PDFs are being generated. Please try again in a moment."
+TIMED_OUT: Final = "{} generation timeout. Please try again later."
+BUSY: Final = "Too many {}s are being generated. Please try again in a moment."
+MEDIA_TYPES: Final = {
+    FileType.PDF: b"application/pdf",
+    FileType.WORD: b"application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}
 
 
 class PdfRoute:
@@ -49,10 +54,11 @@ class PdfRoute:
         self._tagging = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf-tag")
 
     async def __call__(self, request: Request, holder: KeyHolder) -> None:
-        """Answer with the PDF. Raises InvalidArgument for an invalid query."""
-        choice = parse_choice(request.query)
+        """Answer with the file. Raises InvalidArgument for an invalid query."""
+        *_, resume_id, suffix = request.path.split("/")
+        file_type = FileType(suffix)
+        choice = parse_choice(request.query, file_type)
         ends_at = time.monotonic() + self._renderer.timeout_s  # includes the wait for its turn
-        resume_id = request.path.split("/")[-2]
         find = functools.partial(
             stored_resumes.get_resume_async, self._store, holder.account_id, resume_id
         )
@@ -67,7 +73,7 @@ class PdfRoute:
             async with asyncio.timeout(WAIT_SHARE * self._renderer.timeout_s):
                 await self._turn.acquire()
         except TimeoutError:
-            raise HttpError(503, BUSY) from None
+            raise HttpError(503, BUSY.format(file_type.noun)) from None
         try:
             stored = await find()
             tag = await self._make_tag(stored, choice, ends_at)
@@ -79,8 +85,8 @@ class PdfRoute:
         except TemplateFailed:
             raise
         except RenderingFailed as error:
-            logger.error("No PDF for request %s: %s", request.id, error)
-            raise HttpError(504, TIMED_OUT) from None
+            logger.error("No %s for request %s: %s", file_type.noun, request.id, error)
+            raise HttpError(504, TIMED_OUT.format(file_type.noun)) from None
         finally:
             self._turn.release()
         if rendered.missing is not None:
@@ -92,30 +98,31 @@ class PdfRoute:
             )
         name = file_name(stored.entry.filename, stored.entry.id, choice)
         headers = [
-            (b"content-type", b"application/pdf"),
+            (b"content-type", MEDIA_TYPES[file_type]),
             (b"content-disposition", attachment(name).encode("ascii")),
         ]
-        await request.respond_file(rendered.pdf, [*headers, (b"etag", tag), *_CACHED])
+        await request.respond_file(rendered.body, [*headers, (b"etag", tag), *_CACHED])
 
     def _draw(
-        self, request: Request, stored: StoredResume, choice: PdfOptions, ends_at: float
+        self, request: Request, stored: StoredResume, choice: PageOptions, ends_at: float
     ) -> Rendered:
         if request.is_gone:
             raise ClientGone
         return self._renderer.render_resume(stored, choice, self._format, ends_at=ends_at)
 
-    async def _make_tag(self, stored: StoredResume, choice: PdfOptions, ends_at: float) -> bytes:
+    async def _make_tag(self, stored: StoredResume, choice: PageOptions, ends_at: float) -> bytes:
         """Return the entity tag, computed in a thread because it scans the font folders."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(ends_at - time.monotonic()):
                 return await loop.run_in_executor(self._tagging, self._tag, stored, choice)
         except TimeoutError:
-            logger.error("No PDF: the folders of fonts were not read in time")
-            raise HttpError(504, TIMED_OUT) from None
+            noun = choice.file_type.noun
+            logger.error("No %s: the folders of fonts were not read in time", noun)
+            raise HttpError(504, TIMED_OUT.format(noun)) from None
 
-    def _tag(self, stored: StoredResume, choice: PdfOptions) -> bytes:
-        """Return the entity tag, a digest of everything that the PDF depends on."""
+    def _tag(self, stored: StoredResume, choice: PageOptions) -> bytes:
+        """Return the entity tag, a digest of everything that the file depends on."""
         section_types = sorted(self._format.extra_section_types)
         whole = hashlib.sha256(repr((choice, section_types)).encode())
         whole.update(version(self._renderer.font_folders))
@@ -133,9 +140,10 @@ class PdfRoute:
 _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
 
 
-def parse_choice(query: bytes) -> PdfOptions:
+def parse_choice(query: bytes, file_type: FileType) -> PageOptions:
     """Return the options in a query string. Raises InvalidArgument for unknown ones."""
-    fields = parse_fields(query, ("layout", "paper", "anonymous"))
+    names = ("layout", "paper", "anonymous") if file_type is FileType.PDF else ("anonymous",)
+    fields = parse_fields(query, names)
     layout, paper = fields.get("layout"), fields.get("paper")
     anonymous = fields.get("anonymous", "false")
     if layout is not None and layout not in LAYOUTS:
@@ -144,4 +152,5 @@ def parse_choice(query: bytes) -> PdfOptions:
         raise InvalidArgument(f"Unknown paper: {paper}. Use a4 or letter")
     if anonymous not in ("true", "false"):
         raise InvalidArgument(f"Unknown value for anonymous: {anonymous}. Use true or false")
-    return PdfOptions(layout, None if paper is None else Paper(paper), anonymous == "true")
+    chosen_paper = None if paper is None else Paper(paper)
+    return PageOptions(layout, chosen_paper, anonymous == "true", file_type)

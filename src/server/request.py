@@ -332,7 +332,8 @@ def parse_fields(
             if ignores_others:
                 continue
             *others, last = known
-            raise InvalidArgument(f"Unknown parameter: {name}. Use {', '.join(others)} or {last}")
+            use = " or ".join(filter(None, (", ".join(others), last)))
+            raise InvalidArgument(f"Unknown parameter: {name}. Use {use}")
         if name in fields:
             raise InvalidArgument(f"{name} is repeated")
         fields[name] = value

@@ -58,7 +58,7 @@ class PdfFiles:
             # Reduces any stored name to a file name without a path.
             name = filename(resume.entry.filename.removesuffix(".pdf"), None)
             drawn = self._renderer.render_resume(resume, accepted=self._accepted)
-            path = self._write(resume_id, name, drawn.pdf)
+            path = self._write(resume_id, name, drawn.body)
         except (TooLong, RenderingFailed) as error:
             return describe(error)
         except OSError as error:
@@ -103,12 +103,12 @@ class PdfFiles:
             self.paths.clear()
 
 
-def describe(error: TooLong | RenderingFailed) -> str:
-    """Return in one sentence why there is no PDF."""
+def describe(error: TooLong | RenderingFailed, noun: str = "PDF") -> str:
+    """Return in one sentence why there is no PDF, or what else `noun` names."""
     if isinstance(error, TooLong):
         return f"{error}."
     reason = str(error).partition("\n")[0][:MAX_REASON_CHARS].rstrip(".")
-    return f"Could not generate the PDF: {reason}."
+    return f"Could not generate the {noun}: {reason}."
 
 
 def describe_boxes(missing: str | None, home: Path) -> str:

@@ -174,7 +174,7 @@ def test_every_parameter_of_the_list_is_described(repository: Path) -> None:
 
 def test_every_operation_has_a_name_of_its_own() -> None:
     names = [part["operationId"] for _, part in parts(DOCUMENT["paths"]) if "responses" in part]
-    assert len(set(names)) == len(names) == 11
+    assert len(set(names)) == len(names) == 12
 
 
 def test_a_setting_that_changes_the_format_changes_the_document() -> None:
@@ -252,7 +252,7 @@ def test_every_recorded_refusal_is_as_described() -> None:
 
 
 def test_what_is_answered_to_a_life_of_a_resume_is_as_described(client: Client) -> None:
-    one, pdf = f"{RESUMES}/{{id}}", f"{RESUMES}/{{id}}/pdf"
+    one, pdf, word = (f"{RESUMES}/{{id}}{suffix}" for suffix in ("", "/pdf", "/docx"))
     for replayed in (None, "true"):
         created = client.post(a_body(mood="calm"), Idempotency_Key="once")
         assert created.headers.get("Idempotent-Replayed") == replayed
@@ -273,6 +273,8 @@ def test_what_is_answered_to_a_life_of_a_resume_is_as_described(client: Client) 
         (200, "get", pdf, client.request("GET", f"{path}/pdf", headers=known)),
         (422, "get", pdf, client.request("GET", f"{RESUMES}/{long.json()['id']}/pdf")),
         (400, "get", pdf, client.request("GET", f"{path}/pdf?layout=round")),
+        (200, "get", word, client.request("GET", f"{path}/docx?anonymous=true")),
+        (400, "get", word, client.request("GET", f"{path}/docx?layout=single")),
         (200, "put", one, client.put(resume_id, a_body(mood="glad"))),
         (412, "put", one, client.put(resume_id, a_body(), If_Match=shown.headers["ETag"])),
         (404, "put", one, client.put("x", a_body())),

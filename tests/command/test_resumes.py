@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -382,6 +383,31 @@ def test_one_pdf_alone_goes_to_a_pipe_and_to_no_terminal(acme: CommandLine, tmp_
     assert "use --to DIR, or redirect it to a file" in " ".join(written.split())
     code, _, written = on_terminal(*words, "--to", str(tmp_path))
     assert (code, "exported 0 of 1 resumes" in written) == (0, True)
+
+
+def test_each_resume_is_a_word_document_in_the_folder(acme: CommandLine, tmp_path: Path) -> None:
+    [ada, _] = store_resumes(acme.home, a_resume("Ada Lovelace"), a_resume("Bo.docx"))
+
+    exported = acme("export", "--all", "--format", "docx", "--to", str(tmp_path))
+
+    assert exported.stderr == f"Exported 2 resumes to {tmp_path}.\n"
+    assert {path.name for path in tmp_path.glob("*.docx")} == {
+        "AdaLovelaceResume.docx",
+        "Bo.docxResume.docx",
+    }
+    piped = acme("export", ada, "--format", "docx").stdout_bytes
+    assert piped == (tmp_path / "AdaLovelaceResume.docx").read_bytes()
+    hidden = tmp_path / "hidden"
+    acme.succeeds("export", ada, "--format", "docx", "--anonymous", "--to", str(hidden))
+    [path] = hidden.iterdir()
+    assert path.name == f"Candidate{ada[-3:].upper()}Resume.docx"
+    with zipfile.ZipFile(path) as archive:
+        assert b"Candidate" in archive.read("word/document.xml")
+    for words, why in (
+        (["--layout", "single"], "--layout and --paper are for --format pdf"),
+        ([], "Several Word documents need a folder: use --to DIR"),
+    ):
+        assert why in acme.fails(2, "export", "--all", "--format", "docx", *words)
 
 
 def test_one_that_cannot_be_drawn_is_named_and_the_others_are_written(

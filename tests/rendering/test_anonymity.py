@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resumes.analyzer import Format
-from resumes.rendering import PdfOptions, Renderer, compose
+from resumes.rendering import PageOptions, Renderer, compose
 from resumes.rendering.page import file_name
 from tests.support.documents import a_document, with_section
 from tests.support.pdfs import SAMPLES, Pdf, fold, load, read_with_pdftotext, require_fonts
@@ -16,14 +16,14 @@ ID = "0123456789abcdef0123f7e2"
 
 
 def composed(document: dict[str, Any], layout: str = "single") -> dict[str, Any]:
-    return compose(document, ID, PdfOptions(layout=layout, is_anonymous=True))
+    return compose(document, ID, PageOptions(layout=layout, is_anonymous=True))
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_who_it_is_of_stands_nowhere(renderer: Renderer, sample: str) -> None:
     require_fonts(sample)
     document = load(SAMPLES[sample])
-    pdf = Pdf(renderer.render(composed(document)).pdf)
+    pdf = Pdf(renderer.render(composed(document)).body)
     header = document["header"]
     said = [header[field] for field in ("name", "email", "phone", "website") if header.get(field)]
     said = [re.sub("^https?://", "", each) for each in said]
@@ -277,8 +277,8 @@ def test_contacts_links_and_references_are_left_out() -> None:
 
 def test_the_file_is_not_named_after_the_person() -> None:
     shown = "AdaLovelaceResume.pdf"
-    assert file_name(shown, ID, PdfOptions()) == shown
-    assert file_name(shown, ID, PdfOptions(is_anonymous=True)) == "Candidate7E2Resume.pdf"
+    assert file_name(shown, ID, PageOptions()) == shown
+    assert file_name(shown, ID, PageOptions(is_anonymous=True)) == "Candidate7E2Resume.pdf"
 
 
 def test_links_of_sections_beyond_the_table_are_left_out() -> None:
@@ -288,6 +288,6 @@ def test_links_of_sections_beyond_the_table_are_left_out() -> None:
         }
     )
     page = compose(
-        document, "0" * 24, PdfOptions(is_anonymous=True), Format(frozenset({"hobbies"}))
+        document, "0" * 24, PageOptions(is_anonymous=True), Format(frozenset({"hobbies"}))
     )
     assert page["columns"][0][0]["items"] == [{"text": "Chess"}]

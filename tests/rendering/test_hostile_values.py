@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidInput, InvalidResume
-from resumes.rendering import PdfOptions, Renderer, TooLong, compose
+from resumes.rendering import PageOptions, Renderer, TooLong, compose
 from resumes.rendering.page import find_url
 from tests.support.api import bombs
 from tests.support.documents import DOCUMENTS, HEADER, a_document, with_section
@@ -84,8 +84,8 @@ def everywhere(text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("text", SOURCE)
 def test_source_is_printed_as_it_is(renderer: Renderer, text: str) -> None:
-    page = compose(everywhere(text), "0" * 24, PdfOptions(layout="single"))
-    pdf = Pdf(renderer.render(page).pdf)
+    page = compose(everywhere(text), "0" * 24, PageOptions(layout="single"))
+    pdf = Pdf(renderer.render(page).body)
     said = fold("".join(each.text for each in pdf.elements()))
     assert said.count(fold(text)) >= 18
     assert fold(text) in fold(read_with_pdftotext(pdf.body))
@@ -99,8 +99,8 @@ def test_only_what_is_an_address_of_four_kinds_becomes_a_link(
     renderer: Renderer, address: str
 ) -> None:
     for layout in ("single", "timeline"):
-        page = compose(everywhere(address), "0" * 24, PdfOptions(layout=layout))
-        assert Pdf(renderer.render(page).pdf).links == []
+        page = compose(everywhere(address), "0" * 24, PageOptions(layout=layout))
+        assert Pdf(renderer.render(page).body).links == []
 
 
 @pytest.mark.parametrize("layout", ["double", "minimal"])
@@ -112,7 +112,7 @@ def test_many_short_lines_go_over_to_the_next_page(
 ) -> None:
     lines = [f"{number:x}" for number in range(16, 166)]
     document = with_section(section, {field: "\n".join(lines)})
-    pdf = Pdf(renderer.render(compose(document, "0" * 24, PdfOptions(layout=layout))).pdf)
+    pdf = Pdf(renderer.render(compose(document, "0" * 24, PageOptions(layout=layout))).body)
     first, *others = [page.extract_text() for page in pdf.reader.pages]
     assert lines[0] in first
     assert any(lines[-1] in page for page in others)
@@ -120,7 +120,7 @@ def test_many_short_lines_go_over_to_the_next_page(
 
 @pytest.mark.parametrize("text", UNUSUAL, ids=range(len(UNUSUAL)))
 def test_odd_characters_and_endless_words_are_drawn(renderer: Renderer, text: str) -> None:
-    pdf = renderer.render(compose(with_section("summaries", {"text": text}), "0" * 24)).pdf
+    pdf = renderer.render(compose(with_section("summaries", {"text": text}), "0" * 24)).body
     assert not text.endswith("end") or "end" in read_with_pdftotext(pdf)
 
 
@@ -129,7 +129,7 @@ def test_what_is_not_seen_is_no_name_and_no_title_and_a_tab_parts_words(renderer
         page = compose(a_document(title=blank, header={"name": blank}), "0" * 24)
         said = (page["title"], page["author"], page["header"]["name"])
         assert said == ("New Resume", "", "New Resume")
-    pdf = renderer.render(compose(with_section("summaries", {"text": "one\ttwo"}), "0" * 24)).pdf
+    pdf = renderer.render(compose(with_section("summaries", {"text": "one\ttwo"}), "0" * 24)).body
     assert "one two" in read_with_pdftotext(pdf)
 
 
@@ -151,7 +151,7 @@ def test_any_number_is_drawn(renderer: Renderer, number: float) -> None:
         },
     )
     for layout in ("double", "stockholm", "timeline"):
-        page = compose(document, "0" * 24, PdfOptions(layout=layout))
+        page = compose(document, "0" * 24, PageOptions(layout=layout))
         assert renderer.render(page).missing is None
 
 
@@ -161,8 +161,8 @@ def drawn(renderer: Renderer, document: dict[str, Any], layout: str) -> None:
         stored = as_stored(json.dumps(document).encode())
     except (InvalidResume, InvalidInput):
         return
-    for choice in (PdfOptions(layout=layout), PdfOptions(layout=layout, is_anonymous=True)):
-        assert renderer.render(compose(stored, "0" * 24, choice)).pdf.startswith(b"%PDF-")
+    for choice in (PageOptions(layout=layout), PageOptions(layout=layout, is_anonymous=True)):
+        assert renderer.render(compose(stored, "0" * 24, choice)).body.startswith(b"%PDF-")
 
 
 def test_marks_that_follow_no_letter_are_drawn_where_capitals_are_set_apart(
@@ -238,8 +238,8 @@ BULKY = {
 def test_what_has_not_too_much_text_fits_into_the_memory_of_the_child(
     renderer: Renderer, name: str, layout: str
 ) -> None:
-    page = compose(BULKY[name], "0" * 24, PdfOptions(layout=layout))
-    assert renderer.render(page).pdf.startswith(b"%PDF-")
+    page = compose(BULKY[name], "0" * 24, PageOptions(layout=layout))
+    assert renderer.render(page).body.startswith(b"%PDF-")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from resumes.analyzer.schema import LAYOUTS
-from resumes.rendering import Paper, PdfOptions, Renderer, compose
+from resumes.rendering import PageOptions, Paper, Renderer, compose
 from tests.support.documents import a_document, with_section
 from tests.support.pdfs import SAMPLES, Pdf, load, read_with_pdftotext
 
@@ -34,8 +34,8 @@ class Word(NamedTuple):
 
 
 def draw(renderer: Renderer, document: dict[str, Any], layout: str) -> bytes:
-    options = PdfOptions(layout=layout, paper=Paper.A4)
-    return renderer.render(compose(document, "0" * 24, options)).pdf
+    options = PageOptions(layout=layout, paper=Paper.A4)
+    return renderer.render(compose(document, "0" * 24, options)).body
 
 
 def words_at(pdf: bytes) -> list[Word]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from resumes.rendering import Paper, PdfOptions, compose
+from resumes.rendering import PageOptions, Paper, compose
 from resumes.rendering.fonts import fallbacks
 from resumes.rendering.page import CHARS_PER_TEXT, LONG_CHARS, MAX_CHARS, MAX_RUNNING_CHARS, TooLong
 from tests.support.documents import a_document, admitting, with_section
@@ -106,13 +106,13 @@ def test_the_paper_is_that_of_the_style_unless_one_is_chosen(
     is_letter: bool, choice: Paper | None, paper: str
 ) -> None:
     document = a_document(style={"isLetterSize": is_letter})
-    assert compose(document, ID, PdfOptions(paper=choice))["paper"] == paper
+    assert compose(document, ID, PageOptions(paper=choice))["paper"] == paper
 
 
 def test_the_layout_is_that_of_the_style_unless_one_is_chosen() -> None:
     document = a_document(style={"layout": "classic"})
     assert compose(document, ID)["layout"] == "classic"
-    assert compose(document, ID, PdfOptions(layout="elegant"))["layout"] == "elegant"
+    assert compose(document, ID, PageOptions(layout="elegant"))["layout"] == "elegant"
     assert compose(a_document(style={"layout": "nobodys"}), ID)["layout"] == "double"
 
 

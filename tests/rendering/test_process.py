@@ -41,7 +41,7 @@ class Child:
 
     def __init__(self, renderer: Renderer) -> None:
         others = drawing_children()
-        self.pdf = renderer.render(PAGE).pdf
+        self.pdf = renderer.render(PAGE).body
         (self.id,) = drawing_children() - others
 
     def signal(self, number: int) -> None:
@@ -52,7 +52,7 @@ class Child:
 
 
 def test_two_processes_draw_the_same_bytes(a_renderer: Callable[..., Renderer]) -> None:
-    assert len({a_renderer().render(LARGE).pdf for _ in range(2)}) == 1
+    assert len({a_renderer().render(LARGE).body for _ in range(2)}) == 1
 
 
 DRAW_SAMPLES = """
@@ -64,7 +64,7 @@ from tests.support.pdfs import SAMPLES, load
 
 renderer = Renderer(font_folders(Path("/nonexistent")))
 pages = [compose(load(path), "0" * 24) for path in SAMPLES.values()]
-print(hashlib.sha256(b"".join(renderer.render(page).pdf for page in pages)).hexdigest())
+print(hashlib.sha256(b"".join(renderer.render(page).body for page in pages)).hexdigest())
 renderer.close()
 """
 
@@ -96,7 +96,7 @@ def test_a_page_that_takes_too_long_fails_alone(
         renderer.render(page)
     assert not child.is_there()
     renderer.timeout_s = 60
-    assert renderer.render(PAGE).pdf == child.pdf
+    assert renderer.render(PAGE).body == child.pdf
 
 
 def test_a_child_that_was_killed_is_replaced(
@@ -105,7 +105,7 @@ def test_a_child_that_was_killed_is_replaced(
     renderer = a_renderer()
     child = Child(renderer)
     child.signal(signal.SIGKILL)
-    assert renderer.render(PAGE).pdf == child.pdf
+    assert renderer.render(PAGE).body == child.pdf
     assert "retrying in a new one" in caplog.text
 
 
@@ -117,7 +117,7 @@ def test_a_child_that_is_killed_at_any_moment_of_a_page_costs_nothing_but_a_retr
 ) -> None:
     others = drawing_children()
     renderer = a_renderer()
-    expected = renderer.render(LARGE).pdf
+    expected = renderer.render(LARGE).body
     began = time.monotonic()
     page = compose(with_section("summaries", *[{"text": "Mends. " * 2_700}] * 8), "0" * 24)
     renderer.render(page)
@@ -127,7 +127,7 @@ def test_a_child_that_is_killed_at_any_moment_of_a_page_costs_nothing_but_a_retr
         (child,) = drawing_children() - others
         killer = threading.Timer(took * moment / moments, os.kill, [child, signal.SIGKILL])
         killer.start()
-        assert renderer.render(LARGE).pdf == expected
+        assert renderer.render(LARGE).body == expected
         killer.join()
 
 
@@ -155,9 +155,9 @@ def test_a_child_without_work_ends_and_another_draws_the_next_page(
 ) -> None:
     others = drawing_children()
     renderer = a_renderer(idle_s=0.01)
-    first = renderer.render(PAGE).pdf
+    first = renderer.render(PAGE).body
     wait_until(lambda: drawing_children() <= others)
-    assert renderer.render(PAGE).pdf == first
+    assert renderer.render(PAGE).body == first
 
 
 def test_ctrl_c_as_a_timer_is_canceled_leaves_nothing_to_wait_for(
@@ -264,7 +264,7 @@ def test_a_page_that_cannot_be_drawn_is_an_error_of_its_own(
     child = Child(renderer)
     with pytest.raises(RenderingFailed):
         renderer.render({**PAGE, "layout": "none"})
-    assert renderer.render(PAGE).pdf == child.pdf
+    assert renderer.render(PAGE).body == child.pdf
     assert child.is_there()
 
 
@@ -275,7 +275,7 @@ def test_pages_of_many_threads_are_drawn_one_after_the_other(
     child = Child(renderer)
     drawn = list[bytes]()
     threads = [
-        threading.Thread(target=lambda: drawn.append(renderer.render(PAGE).pdf)) for _ in range(8)
+        threading.Thread(target=lambda: drawn.append(renderer.render(PAGE).body)) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -303,7 +303,7 @@ def test_a_page_whose_turn_comes_too_late_is_not_drawn_and_the_next_is(
     renderer = a_renderer()
     with pytest.raises(RenderingFailed, match="did not start"):
         renderer.render(PAGE, ends_at=time.monotonic())
-    assert renderer.render(PAGE).pdf
+    assert renderer.render(PAGE).body
 
 
 # Fonts

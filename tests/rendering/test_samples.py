@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from resumes.analyzer.schema import HEADER, LAYOUTS, SECTION_TYPES
-from resumes.rendering import Paper, PdfOptions, Renderer, compose
+from resumes.rendering import PageOptions, Paper, Renderer, compose
 from resumes.rendering.child import TEMPLATE
 from resumes.rendering.shapes import NOT_DRAWN, ROWS
 from tests.support.documents import a_document, with_section
@@ -41,7 +41,7 @@ def test_every_field_of_the_format_is_drawn_and_of_the_header_also_hidden() -> N
         document["header"] = {field: "marker@example.org"}
         page = compose(document, "0" * 24)
         assert "marker" in str(page["header"]), f"rendering/page.py: {field}"
-        page = compose(document, "0" * 24, PdfOptions(is_anonymous=True))
+        page = compose(document, "0" * 24, PageOptions(is_anonymous=True))
         is_hidden = "marker" not in str(page["columns"])
         assert is_hidden is (field not in {"title", "location"}), f"rendering/anonymity.py: {field}"
 
@@ -63,7 +63,7 @@ def test_every_layout_is_drawn_on_every_paper(
         a_document(header={}),
         with_section("summaries", {"text": "x"}, column=2),
     ):
-        page = compose(document, "0" * 24, PdfOptions(layout=layout, paper=paper))
+        page = compose(document, "0" * 24, PageOptions(layout=layout, paper=paper))
         assert renderer.render(page).missing is None
 
 
@@ -76,7 +76,7 @@ def test_a_section_of_every_type_is_drawn_with_each_field_alone(
     odd |= {"dateRange": dates, "level": 2, "pieces": 3}
     items = [{field: odd.get(field, "x")} for field in SECTION_TYPES[name].fields]
     for layout in ("double", "timeline"):
-        page = compose(with_section(name, *items), "0" * 24, PdfOptions(layout=layout))
+        page = compose(with_section(name, *items), "0" * 24, PageOptions(layout=layout))
         assert renderer.render(page).missing is None
 
 
@@ -121,7 +121,7 @@ PAIRS = [
 
 def draw(renderer: Renderer, document: dict[str, Any], layout: str) -> bytes:
     """The PDF, which conforms to PDF/UA-1 as no text of it is without a font."""
-    pdf, missing = renderer.render(compose(document, "0" * 24, PdfOptions(layout=layout)))
+    pdf, missing = renderer.render(compose(document, "0" * 24, PageOptions(layout=layout)))
     assert missing is None
     return pdf
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -228,7 +229,7 @@ async def test_all_that_match_are_exported_also_those_that_no_index_has_yet(stor
             await types(pilot, "/ada\n", "1 of 1")
             await leads(pilot, "x", "Format", "PDF")
             await leads(pilot, "shift+tab shift+tab enter down enter", 'all matching "ada"')
-            await leads(pilot, "tab enter down enter", "JSON, as imported")
+            await leads(pilot, "tab enter down down enter", "JSON, as imported")
             await presses(pilot, "tab", "enter")
             await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
             assert toasts(pilot.app)[-1].endswith(end)
@@ -327,12 +328,14 @@ async def test_a_resume_is_exported_to_the_folder_that_is_named(
         await leads(pilot, "x", "Format", "PDF")
         await presses(pilot, "home", "ctrl+k")
         await types(pilot, f" {tmp_path / 'there'} \n", "Exported 1 resume to")
-        await leads(pilot, "x", "Format", "PDF")
-        await leads(pilot, "shift+tab enter down enter", "JSON, as imported")
-        await leads(pilot, "tab enter", "Exported 1 resume to")
+        for keys, kind in (("down", "Word"), ("down down", "JSON, as imported")):
+            await leads(pilot, "x", "Format", "PDF")
+            await leads(pilot, f"shift+tab enter {keys} enter", kind)
+            await leads(pilot, "tab enter", "Exported 1 resume to")
     (pdf,) = (tmp_path / "there").iterdir()
     assert pdf.read_bytes().startswith(b"%PDF")
-    (file,) = Path("exported-resumes").iterdir()
+    word, file = sorted(Path("exported-resumes").iterdir())
+    assert zipfile.is_zipfile(word)
     assert json.loads(file.read_bytes())["title"] == "Mine"
 
 
@@ -366,7 +369,7 @@ async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> 
         await types(pilot, "/ada\n", 'ana · "ada" · ')
         await leads(pilot, "x", "Format", "this resume")
         await leads(pilot, "shift+tab shift+tab enter down enter", "all ")
-        await leads(pilot, "tab enter down down enter", "JSON Resume")
+        await leads(pilot, "tab enter down down down enter", "JSON Resume")
         await presses(pilot, "tab", "enter")
 
         await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})

@@ -33,7 +33,7 @@ from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exported, ExportFormat
-from resumes.rendering import PdfOptions
+from resumes.rendering import FileType, PageOptions
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.spreadsheet import CSV_START
@@ -283,7 +283,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 @click.option(
     "--anonymous",
     is_flag=True,
-    help="Omit the name, contact details, links and references from PDFs.",
+    help="Omit the name, contact details, links and references from PDFs and Word documents.",
 )
 @pass_session
 def export(
@@ -305,25 +305,29 @@ def export(
     On standard output, the command writes each resume as one line of JSON (NDJSON). Exports in the analyzer
     format can be imported again unchanged. Exports in the JSON Resume format do not contain all fields.
     `resumes import` converts JSON Resume files back to the analyzer format. By default, each PDF uses the
-    layout of the resume. If standard output is a pipe or a file, you can write a single PDF to it. CSV is one
-    table for a spreadsheet program, with a line for each resume.
+    layout of the resume. Word documents (docx) have one column. If standard output is a pipe or a file, you can
+    write a single PDF or Word document to it. CSV is one table for a spreadsheet program, with a line for each
+    resume.
     """
     if is_all + bool(resume_ids) + (words is not None or label is not None) != 1:
         raise click.UsageError(
             "Give the IDs of the resumes to export, or use either --all, or --filter and --label"
         )
     resume_ids = tuple(dict.fromkeys(resume_ids))  # a repeated ID would look like an earlier export
-    is_pdf, is_csv = kind == ExportFormat.PDF.value, kind == ExportFormat.CSV.value
-    if not is_pdf and (layout or paper or anonymous):
-        raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
+    file_type = FileType(kind) if kind in list(FileType) else None
+    is_csv = kind == ExportFormat.CSV.value
+    if ((layout or paper) and file_type is not FileType.PDF) or (anonymous and file_type is None):
+        raise click.UsageError(
+            "--layout and --paper are for --format pdf, --anonymous is for pdf and docx"
+        )
     if target is not None and not is_csv and target.is_file():
         raise click.UsageError(f"--to names a folder, but {target} is a file")
-    if is_pdf and target is None:
+    if file_type is not None and target is None:
         if len(resume_ids) != 1:
-            raise click.UsageError("Several PDFs need a folder: use --to DIR")
+            raise click.UsageError(f"Several {file_type.noun}s need a folder: use --to DIR")
         if sys.stdout.isatty():
             raise click.UsageError(
-                "A PDF cannot be shown in a terminal: use --to DIR, or redirect it to a file"
+                f"A {file_type.noun} cannot be shown in a terminal: use --to DIR, or redirect it to a file"
             )
 
     table = None
@@ -331,7 +335,7 @@ def export(
         table = exports.CsvFile(target, overwrite=overwrite)
         target = table.path
     settings = session.settings()
-    choice = PdfOptions(layout, None if paper is None else Paper(paper), anonymous)
+    choice = PageOptions(layout, None if paper is None else Paper(paper), anonymous)
     with (
         sigterm_as_interrupt(),
         session.store() as store,
@@ -362,7 +366,8 @@ def export(
                     exporter, resumes, write, on_count=partial(show_count, "exported")
                 )
     for resume_id, error in summary.failed:
-        say(safe_text(f"Could not generate the PDF of resume {resume_id}: {error}"))
+        noun = FileType(kind).noun
+        say(safe_text(f"Could not generate the {noun} of resume {resume_id}: {error}"))
     where = "" if target is None else f" to {safe_text(str(target))}"
     kept = 0 if overwrite else summary.existing
     replaced = f" ({counted(summary.existing, 'file')} overwritten)" if summary.existing else ""

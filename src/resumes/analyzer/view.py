@@ -284,7 +284,10 @@ def filename(title: str | None, name: str | None) -> str:
 
 def attachment(name: str) -> str:
     """Return the Content-Disposition header for a download with any name (RFC 6266)."""
-    plain = name if name.isascii() and name.isprintable() and '"' not in name else "Resume.pdf"
+    suffix = name.rpartition(".")[2]
+    plain = (
+        name if name.isascii() and name.isprintable() and '"' not in name else f"Resume.{suffix}"
+    )
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 

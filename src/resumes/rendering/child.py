@@ -1,19 +1,22 @@
-"""The process that draws: pages come in on standard input, PDFs go out on standard output.
+"""The process that draws: pages come in on standard input, PDFs or Word documents go out on standard
+output.
 
 It is started by `resumes.rendering.renderer`, with limits that it sets itself before it reads
-anything, and is the one place that imports Typst. It ends when its input does.
+anything, and is the one place that imports Typst and python-docx. It ends when its input does.
 """
 
 import contextlib
+import functools
+import importlib.util
 import os
 import re
 import resource
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import orjson
 
@@ -62,10 +65,14 @@ class Drawer:
         )
 
     def draw(self, page: bytes) -> tuple[str | None, bytes]:
-        """Return a text that no font can display, or None, and the PDF.
+        """Return a text that no font can display, or None, and the file.
 
-        The PDF conforms to PDF/UA-1 unless a text cannot be displayed. Raises typst.TypstError.
+        A PDF conforms to PDF/UA-1 unless a text cannot be displayed. Raises typst.TypstError, and any
+        error of python-docx.
         """
+        model = orjson.loads(page)
+        if model["file_type"] == "docx":
+            return None, _load_word()(model)
         try:
             return None, self._compile(page, "ua-1")
         except self._error as error:
@@ -85,6 +92,19 @@ class Drawer:
         return made
 
 
+@functools.cache
+def _load_word() -> Callable[[dict[str, Any]], bytes]:
+    """Return `word.build`. The module is loaded as a file, as importing its package loads the service."""
+    path = FOLDER / "word.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    build: Callable[[dict[str, Any]], bytes] = module.build
+    return build
+
+
 def main() -> None:
     """Draw pages until the end of standard input, whose first message has the font folders."""
     limit_self()
@@ -102,12 +122,12 @@ def main() -> None:
             # PR_SET_PDEATHSIG would kill it when the thread that started it ends.
             signal.alarm(MAX_PAGE_S)
             try:
-                missing, pdf = drawer.draw(page)
-            except RuntimeError as error:  # as Typst's are
+                missing, made = drawer.draw(page)
+            except Exception as error:  # noqa: BLE001  (the parent's to handle)
                 answers.send_bytes(orjson.dumps({"error": str(error)[:2_000]}))
             else:
                 answers.send_bytes(orjson.dumps({"missing": missing}))
-                answers.send_bytes(pdf)
+                answers.send_bytes(made)
 
 
 if __name__ == "__main__":

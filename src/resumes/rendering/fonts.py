@@ -62,7 +62,7 @@ def _changed_ns(folder: Path) -> int:
 
 
 def _version(folders: Sequence[Path]) -> bytes:
-    packages = [metadata.version(name) for name in ("resume-service", "typst")]
+    packages = [metadata.version(name) for name in ("resume-service", "typst", "python-docx")]
     whole = hashlib.sha256(repr(packages).encode())
     for path in sorted(FOLDER.glob("*.*")):
         whole.update(path.read_bytes())

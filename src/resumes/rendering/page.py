@@ -1,6 +1,6 @@
 """The content and layout of a resume's pages: a pure function of its document.
 
-The template draws it and adds only lines. Texts stay as they were sent, except for characters that no
+The template draws it and adds only lines; `word` makes a document of it. Texts stay as they were sent, except for characters that no
 page can show.
 """
 
@@ -40,24 +40,39 @@ class Paper(StrEnum):
     LETTER = "letter"
 
 
+class FileType(StrEnum):
+    """What is made of the pages, by the suffix of its files."""
+
+    PDF = "pdf"
+    WORD = "docx"
+
+    @property
+    def noun(self) -> str:
+        """What a message calls it."""
+        return "PDF" if self is FileType.PDF else "Word document"
+
+
 @dataclass(frozen=True, slots=True)
-class PdfOptions:
-    """Options that replace the resume's own style; None keeps the style's value."""
+class PageOptions:
+    """Options that replace the resume's own style; None keeps the style's value. A Word document has no
+    layout."""
 
     layout: str | None = None
     paper: Paper | None = None
     is_anonymous: bool = False
+    file_type: FileType = FileType.PDF
 
 
-DEFAULT_CHOICE: Final = PdfOptions()
+DEFAULT_CHOICE: Final = PageOptions()
 
 
 class TooLong(Exception):
     """The resume has too much text to be drawn. `chars` is its number of characters."""
 
-    def __init__(self, chars: int) -> None:
+    def __init__(self, chars: int, file_type: FileType) -> None:
         super().__init__(
-            f"Too long for a PDF: the resume has {chars:,} characters; the limit is {MAX_CHARS:,}"
+            f"Too long for a {file_type.noun}: the resume has {chars:,} characters; "
+            f"the limit is {MAX_CHARS:,}"
         )
         self.chars = chars
 
@@ -65,7 +80,7 @@ class TooLong(Exception):
 def compose(
     document: Mapping[str, Any],
     resume_id: str,
-    choice: PdfOptions = DEFAULT_CHOICE,
+    choice: PageOptions = DEFAULT_CHOICE,
     format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
     first_month: int | None = None,
 ) -> dict[str, Any]:
@@ -87,7 +102,7 @@ def compose(
     counted = [*texts, *header.values()]
     chars = sum(map(len, counted)) + CHARS_PER_TEXT * len(counted)
     if chars > MAX_CHARS:
-        raise TooLong(chars)
+        raise TooLong(chars, choice.file_type)
     said = [text for section in sections for text in _iter_drawn(section, but=_QUOTED)]
     language = find_language([header.get("title") or "", *headings, *said])
     page = _Page(language, hidden)
@@ -103,6 +118,7 @@ def compose(
         if (found := page.section(section.type, section.heading, section.items))
     ]
     return {
+        "file_type": choice.file_type,
         "title": title,
         "author": name or "",
         "lang": language,
@@ -124,9 +140,12 @@ def compose(
     }
 
 
-def file_name(shown: str, resume_id: str, choice: PdfOptions) -> str:
-    """Return the file name that the list shows; without the person's name if the PDF is anonymous."""
-    return f"{alias_of(resume_id).replace(' ', '')}Resume.pdf" if choice.is_anonymous else shown
+def file_name(shown: str, resume_id: str, choice: PageOptions) -> str:
+    """Return the file name that the list shows, with the suffix of its type; without the person's name if
+    the choice is anonymous."""
+    if choice.is_anonymous:
+        shown = f"{alias_of(resume_id).replace(' ', '')}Resume.pdf"
+    return f"{shown.removesuffix('.pdf')}.{choice.file_type}"
 
 
 def _columns(drawn: list[tuple[int, dict[str, Any]]]) -> list[list[dict[str, Any]]]:
@@ -135,7 +154,7 @@ def _columns(drawn: list[tuple[int, dict[str, Any]]]) -> list[list[dict[str, Any
     return [sections for sections in found if sections] or [[]]
 
 
-def _paper(choice: PdfOptions, style: Mapping[str, Any]) -> str:
+def _paper(choice: PageOptions, style: Mapping[str, Any]) -> str:
     paper = choice.paper or (Paper.LETTER if style.get("isLetterSize") else Paper.A4)
     return "us-letter" if paper is Paper.LETTER else "a4"
 

@@ -16,7 +16,7 @@ import orjson
 
 from resumes.analyzer import DEFAULT_FORMAT, Format, load_stored
 from resumes.rendering.fonts import version
-from resumes.rendering.page import DEFAULT_CHOICE, PdfOptions, compose
+from resumes.rendering.page import DEFAULT_CHOICE, PageOptions, compose
 from resumes.store.stored_resumes import StoredResume
 
 logger = logging.getLogger("resumes.rendering")
@@ -42,17 +42,17 @@ _ENVIRONMENT: Final = {
 
 
 class RenderingFailed(Exception):
-    """The PDF could not be drawn: it took too long, the process died twice, or the renderer is closed."""
+    """The file could not be made: it took too long, the process died twice, or the renderer is closed."""
 
 
 class TemplateFailed(RenderingFailed):
-    """Typst refused the page, as it would again: a defect of the template or of the page."""
+    """Typst or python-docx refused the page, as it would again: a defect of the template or of the page."""
 
 
 class Rendered(NamedTuple):
-    """A PDF. `missing` is a text that no font can display, so that it is drawn as boxes."""
+    """A file. `missing` is a text of a PDF that no font can display, so that it is drawn as boxes."""
 
-    pdf: bytes
+    body: bytes
     missing: str | None
 
 
@@ -76,18 +76,18 @@ class Renderer:
     def render_resume(
         self,
         resume: StoredResume,
-        choice: PdfOptions = DEFAULT_CHOICE,
+        choice: PageOptions = DEFAULT_CHOICE,
         accepted: Format = DEFAULT_FORMAT,
         *,
         ends_at: float | None = None,
     ) -> Rendered:
-        """Return the resume as a PDF. Raises TooLong, and what `render` raises."""
+        """Return the resume as a file. Raises TooLong, and what `render` raises."""
         document = load_stored(resume.document)
         page = compose(document, resume.entry.id, choice, accepted, resume.first_month)
         return self.render(page, ends_at=ends_at)
 
     def render(self, page: Mapping[str, Any], *, ends_at: float | None = None) -> Rendered:
-        """Return the PDF. Raises RenderingFailed.
+        """Return the file. Raises RenderingFailed.
 
         A page may take until `ends_at`, on the monotonic clock; by default `timeout_s` from its turn
         on.
@@ -196,13 +196,13 @@ class _Child:
         self._first: bytes | None = b"\0".join(map(os.fsencode, font_folders))
 
     def draw(self, body: bytes, ends_at: float) -> Rendered:
-        """Return the PDF. Raises TimeoutError, and EOFError or OSError when the process ended."""
+        """Return the file. Raises TimeoutError, and EOFError or OSError when the process ended."""
         # Kill it instead of waiting with a timeout: a stuck process may not even read the page.
         watchdog = threading.Timer(ends_at - time.monotonic(), self.kill)
         watchdog.daemon = True
         watchdog.start()
         try:
-            said, pdf = self._draw(body)
+            said, made = self._draw(body)
         except (EOFError, OSError):
             if time.monotonic() >= ends_at:
                 raise TimeoutError from None
@@ -210,9 +210,9 @@ class _Child:
         finally:
             watchdog.cancel()
         if "error" in said:
-            logger.debug("Typst: %s", said["error"])  # it may quote the resume
-            raise TemplateFailed("Typst could not render the page")
-        return Rendered(pdf, said["missing"])
+            logger.debug("Page refused: %s", said["error"])  # it may quote the resume
+            raise TemplateFailed("The page could not be rendered")
+        return Rendered(made, said["missing"])
 
     def _draw(self, body: bytes) -> tuple[dict[str, Any], bytes]:
         first, self._first = self._first, None

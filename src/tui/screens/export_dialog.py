@@ -10,6 +10,7 @@ from textual.worker import get_current_worker
 
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exporter, ExportFormat, export_resumes, iter_resumes
+from resumes.rendering import FileType
 from resumes.settings import Settings
 from resumes.store import accounts, search_index, stored_resumes
 from resumes.store.search import describe_unsearched
@@ -29,6 +30,7 @@ INDEX_TIMEOUT_S: Final = 30.0
 PDF: Final = "PDF"
 KINDS: Final = {
     PDF: ExportFormat.PDF,
+    "Word": ExportFormat.WORD,
     "JSON, as imported": ExportFormat.ANALYZER,
     "JSON Resume": ExportFormat.JSON_RESUME,
 }
@@ -125,8 +127,9 @@ def export_chosen(
     if summary.existing:
         said += f" Kept {counted(summary.existing, 'file')} from an earlier export."
     if summary.failed:
-        failed = counted(len(summary.failed), "PDF")
-        said += f" {failed} could not be generated. {describe(summary.failed[0][1])}"
+        noun = FileType(kind).noun
+        failed = counted(len(summary.failed), noun)
+        said += f" {failed} could not be generated. {describe(summary.failed[0][1], noun)}"
     if summary.missing:
         said += describe_boxes(summary.missing[0][0], settings.home)
     if unsearched:

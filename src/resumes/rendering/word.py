@@ -1,0 +1,296 @@
+"""A page as a Word document: one column, in styles that its reader can change.
+
+The page is what `resumes.rendering.page` composes, so that a document has the texts of the PDF. Only the
+child process loads this module, as a file: it imports nothing of the service.
+"""
+
+import io
+import unicodedata
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from docx import Document
+from docx.document import Document as DocumentObject
+from docx.enum.style import WD_STYLE_TYPE
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml.ns import qn
+from docx.oxml.parser import OxmlElement
+from docx.shared import Mm, Pt, RGBColor
+from docx.text.paragraph import Paragraph
+from docx.text.run import Run
+
+MADE_AT: Final = datetime(1980, 1, 1)  # noqa: DTZ001  (the first time that a zip can say, without a zone)
+"""The time in the document and of its parts, so that the same page gives the same bytes."""
+
+MAX_PROPERTY_CHARS: Final = 255
+DOTS: Final = 5
+
+# Fonts that come with Word; where they are missing, programs choose others for the language.
+_LATIN: Final = "Calibri"
+_SERIF: Final = "Cambria"
+_EAST_ASIAN: Final = {"ja": "Yu Gothic", "ko": "Malgun Gothic"}
+_INDIC: Final = frozenset(["bn", "gu", "hi", "kn", "ml", "mr", "ne", "or", "pa", "si", "ta", "te"])
+_SCALE: Final = 1.12
+"""How much larger Calibri has to be than the fonts of the PDF to look as large."""
+
+_REGIONS: Final = {"ar": "ar-SA", "he": "he-IL", "ja": "ja-JP", "ko": "ko-KR", "zh": "zh-CN"}
+"""Languages that Word knows only with a region."""
+
+_STYLES: Final = {
+    "Normal": (1.0, 0.0, 0.25),
+    "Title": (2.4, 0.0, 0.1),
+    "Subtitle": (1.2, 0.0, 0.3),
+    "Details": (1.0, 0.0, 0.25),
+    "Heading 1": (1.35, 1.2, 0.3),
+    "Heading 2": (1.05, 0.5, 0.05),
+    "List Bullet": (1.0, 0.0, 0.15),
+    "Quote": (1.0, 0.0, 0.25),
+    "Footer": (0.85, 0.0, 0.0),
+}
+"""The size of each style, and the space above and below, in sizes of a text."""
+
+_UNUSED: Final = ("thumbnail", "extended-properties", "stylesWithEffects", "customXml")
+"""Parts of python-docx's template that a document can do without, by their relationships."""
+
+
+class Part(NamedTuple):
+    """A text of a line. `is_address` if it reads from left to right in any script."""
+
+    text: str | None
+    url: str | None = None
+    is_address: bool = False
+
+
+def build(page: Mapping[str, Any]) -> bytes:
+    """Return the document."""
+    document = Document()
+    _set_up(document, page)
+    _set_styles(document, page)
+    writer = _Writer(document, is_rtl=page["dir"] == "rtl")
+    header = page["header"]
+    contacts = [Part(each["text"], each["url"], is_address=True) for each in header["contacts"]]
+    writer.line("Title", Part(header["name"]))
+    writer.line("Subtitle", Part(header["title"]))
+    writer.line("Details", *contacts)
+    for section in (section for column in page["columns"] for section in column):
+        writer.line("Heading 1", Part(section["heading"]))
+        for item in section["items"]:
+            getattr(writer, section["shape"])(item)
+    writer.footer(header["running"])
+    return _packed(document)
+
+
+class _Writer:
+    """Writes lines to a document; and items, each by the method with the name of its `Shape`."""
+
+    def __init__(self, document: DocumentObject, *, is_rtl: bool) -> None:
+        self._document, self._is_rtl = document, is_rtl
+        self._styles = {style.name: style for style in document.styles}
+        # The mark keeps two addresses beside each other from reading from left to right as a whole.
+        self._between = " · \u200f" if is_rtl else " · "
+
+    def line(self, style: str, *parts: Part) -> None:
+        """Add a paragraph with those parts that have a text, if there are any."""
+        if present := [part for part in parts if part.text]:
+            paragraph = self._document.add_paragraph(style=self._styles[style])
+            self._fill(paragraph, present)
+
+    def _fill(self, paragraph: Paragraph, parts: Iterable[Part]) -> None:
+        if self._is_rtl:
+            paragraph._p.get_or_add_pPr().append(OxmlElement("w:bidi"))
+        for number, part in enumerate(parts):
+            self._add_runs(paragraph, Part(self._between if number else ""))
+            self._add_runs(paragraph, part)
+
+    def _add_runs(self, paragraph: Paragraph, part: Part) -> None:
+        place = paragraph._p
+        if part.url is not None:
+            # Programs that are strict about addresses refuse a whole document for one with other signs.
+            url = quote(part.url, safe="%/:?#[]@!$&'()*+,;=~")
+            place = OxmlElement("w:hyperlink")
+            link = paragraph.part.relate_to(url, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
+            place.set(qn("r:id"), link)
+            paragraph._p.append(place)
+        for text, is_rtl in self._iter_directed(part):
+            run = Run(OxmlElement("w:r"), paragraph)
+            run.style = self._styles["Hyperlink"] if part.url is not None else None
+            run.font.rtl = is_rtl or None
+            run.text = text
+            place.append(run._r)
+
+    def _iter_directed(self, part: Part) -> Iterator[tuple[str, bool]]:
+        """Yield the text in pieces, each with whether it reads from right to left."""
+        text = part.text or ""
+        if part.is_address and self._is_rtl and not _has_rtl(text):
+            yield f"\u200e{text}", False
+            return
+        pairs = zip(text, _directions(text, is_rtl=self._is_rtl), strict=True)
+        for is_rtl, piece in groupby(pairs, key=lambda pair: pair[1]):
+            yield "".join(char for char, _ in piece), is_rtl
+
+    def _paragraphs(self, text: str | None, style: str = "Normal") -> None:
+        for line in (text or "").split("\n"):
+            self.line(style, Part(line.strip()))
+
+    def entry(self, item: Mapping[str, Any]) -> None:
+        """Add a heading, a line with the rest of the head, the text and the bullets."""
+        self.line("Heading 2", Part(item["title"]))
+        details = [Part(item[name]) for name in ("sub", "by", "dates", "place")]
+        self.line("Details", *details, Part(item["shown-link"], item["link"], is_address=True))
+        self._paragraphs(item["text"])
+        for bullet in item["bullets"]:
+            self.line("List Bullet", Part(bullet))
+
+    def level(self, item: Mapping[str, Any]) -> None:
+        """Add an entry of a list: a title, and its level in words or as dots."""
+        note, share = item["note"], item["level"]
+        if note is None and share is not None:
+            filled = round(share * DOTS)
+            note = "●" * filled + "○" * (DOTS - filled)
+        self.line("List Bullet", Part(item["title"]), Part(note))
+
+    slices = level
+
+    def tags(self, item: Mapping[str, Any]) -> None:
+        """Add the title, the text and a line of tags."""
+        self.line("Heading 2", Part(item["title"]))
+        self._paragraphs(item["text"])
+        self.line("Normal", *map(Part, item["tags"]))
+
+    def text(self, item: Mapping[str, Any]) -> None:
+        """Add the paragraphs of a text."""
+        self._paragraphs(item["text"])
+
+    def quote(self, item: Mapping[str, Any]) -> None:
+        """Add a quotation and its author."""
+        self._paragraphs(item["text"], "Quote")
+        self.line("Details", Part(item["by"] and f"— {item['by']}"))
+
+    def footer(self, name: str) -> None:
+        """Put the name and the number of the page at the foot of the second and later pages."""
+        section = self._document.sections[0]
+        section.different_first_page_header_footer = True
+        paragraph = section.footer.paragraphs[0]
+        paragraph.style = self._styles["Footer"]
+        self._fill(paragraph, [Part(name + self._between)])
+        number = OxmlElement("w:fldSimple")
+        number.set(qn("w:instr"), "PAGE")
+        number.append(OxmlElement("w:r"))
+        paragraph._p.append(number)
+
+
+_STRONG: Final = {"L": False, "R": True, "AL": True, "AN": True}
+
+
+def _has_rtl(text: str) -> bool:
+    return any(_STRONG.get(unicodedata.bidirectional(char)) for char in text)
+
+
+def _directions(text: str, *, is_rtl: bool) -> list[bool]:
+    """Return for each character whether it reads from right to left, as the whole does if `is_rtl`.
+
+    Word has to be told. Marks go with their letter, digits with the letter before them, and other signs
+    with the letters around them if these agree, much as in the Unicode Bidirectional Algorithm.
+    """
+    if not is_rtl and not _has_rtl(text):
+        return [False] * len(text)
+    before, found = is_rtl, list[bool | None]()
+    for kind in map(unicodedata.bidirectional, text):
+        before = _STRONG.get(kind, before)
+        if kind in ("NSM", "BN") and found:
+            found.append(found[-1])
+        else:
+            found.append(before if kind in _STRONG or kind == "EN" else None)
+    after, following = is_rtl, list[bool]()
+    for known in reversed(found):
+        following.append(after)
+        after = after if known is None else known
+    before, directions = is_rtl, list[bool]()
+    for known, after in zip(found, reversed(following), strict=True):
+        before = before if known is None else known
+        directions.append(before if known is not None or before == after else is_rtl)
+    return directions
+
+
+def _set_up(document: DocumentObject, page: Mapping[str, Any]) -> None:
+    """Set the properties and the paper, and take out what python-docx's template has besides."""
+    for rels in (document.part.rels, document.part.package.rels):
+        for name in [name for name, rel in rels.items() if rel.reltype.endswith(_UNUSED)]:
+            del rels[name]
+    for style in list(document.styles):
+        if style.type is WD_STYLE_TYPE.TABLE and style.name != "Normal Table":
+            style.delete()
+    [mode] = document.settings.element.xpath(".//w:compatSetting[@w:name='compatibilityMode']")
+    mode.set(qn("w:val"), "15")
+    properties = document.core_properties
+    properties.title = page["title"][:MAX_PROPERTY_CHARS]
+    properties.author = page["author"][:MAX_PROPERTY_CHARS]
+    properties.language = page["lang"]
+    properties.comments = properties.last_modified_by = ""
+    properties.created = properties.modified = MADE_AT
+    section, margin = document.sections[0], Mm(page["style"]["margin"])
+    size = (210, 297) if page["paper"] == "a4" else (215.9, 279.4)
+    section.page_width, section.page_height = map(Mm, size)
+    section.left_margin = section.right_margin = section.top_margin = section.bottom_margin = margin
+    section.footer_distance = Mm(page["style"]["margin"] / 2)
+
+
+def _set_styles(document: DocumentObject, page: Mapping[str, Any]) -> None:
+    """Give the styles the fonts of the language, and the sizes and colors of the page."""
+    language, look = page["lang"], page["style"]
+    styles: Any = document.styles
+    # No fonts of a theme; and letters are not set apart, since those of Arabic are joined.
+    for kind in ("rFonts", "rPr/w:spacing", "rPr/w:kern", "pBdr"):
+        for element in styles.element.xpath(f".//w:{kind}"):
+            element.getparent().remove(element)
+    [defaults] = styles.element.xpath("w:docDefaults/w:rPrDefault/w:rPr")
+    fonts = OxmlElement("w:rFonts")
+    east_asian = _EAST_ASIAN.get(language, "Microsoft YaHei")
+    others = "Nirmala UI" if language in _INDIC else "Arial"
+    for name, font in {
+        "ascii": _LATIN,
+        "hAnsi": _LATIN,
+        "eastAsia": east_asian,
+        "cs": others,
+    }.items():
+        fonts.set(qn(f"w:{name}"), font)
+    defaults.insert(0, fonts)
+    for name in ("val", "eastAsia", "bidi"):
+        defaults.find(qn("w:lang")).set(qn(f"w:{name}"), _REGIONS.get(language, language))
+    accent = RGBColor.from_string(look["accent"].removeprefix("#"))
+    link = styles.add_style("Hyperlink", WD_STYLE_TYPE.CHARACTER, builtin=True)
+    link.font.color.rgb, link.font.underline = accent, True
+    styles.add_style("Details", WD_STYLE_TYPE.PARAGRAPH).base_style = styles["Normal"]
+    size_pt = look["size"] * _SCALE
+    for name, (scale, above, below) in _STYLES.items():
+        style = styles[name]
+        font, spacing = style.font, style.paragraph_format
+        is_heading = name.startswith(("Title", "Heading"))
+        font.name = _SERIF if is_heading and look["heading"] == look["serif"] else None
+        font.bold = font.cs_bold = is_heading
+        font.italic = font.cs_italic = name == "Quote"
+        font.color.rgb = accent if is_heading else RGBColor(0x1D, 0x21, 0x26)
+        font.size = Pt(round(2 * size_pt * scale) / 2)
+        spacing.space_before = Pt(above * size_pt * look["spacing"])
+        spacing.space_after = Pt(below * size_pt)
+        spacing.line_spacing = 1 + look["leading"] / 2
+        # The size of Arabic and the like, which python-docx does not set.
+        [size] = style.element.xpath("w:rPr/w:sz")
+        for other in style.element.xpath("w:rPr/w:szCs"):
+            other.getparent().remove(other)
+        size.addnext(OxmlElement("w:szCs", {qn("w:val"): size.get(qn("w:val"))}))
+
+
+def _packed(document: DocumentObject) -> bytes:
+    """Return the document's bytes, with the same time for each part."""
+    written, packed = io.BytesIO(), io.BytesIO()
+    document.save(written)
+    with zipfile.ZipFile(written) as source, zipfile.ZipFile(packed, "w") as target:
+        for part in source.infolist():
+            entry = zipfile.ZipInfo(part.filename, MADE_AT.timetuple()[:6])
+            target.writestr(entry, source.read(part), zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
