@@ -1,6 +1,7 @@
 """`resumes demo`: a tour of the service in a temporary home, with the sample files."""
 
 import contextlib
+import re
 import shlex
 import shutil
 import tempfile
@@ -62,6 +63,10 @@ def drop(sample: Traversable, folder: Path) -> None:
 
 
 ACCOUNT = "demo"
+CLASS = "class-2026"
+"""A folder in the account's inbox, which becomes the label of the resumes in it."""
+CLASSMATES = re.compile("student|-porto-")
+"""What is in the names of the samples in that folder."""
 KEY_FILE = "demo-key"
 DATABASE_FILE = "resumes.db"
 SETTLE_S = 0.1
@@ -163,7 +168,7 @@ def _import(demo: Demo, stop: threading.Event) -> None:
     settings = demo.settings
     with demo.session.store(create=True) as store:
         account = accounts.create_account(store, ACCOUNT, plan="business")
-        (settings.inbox / ACCOUNT).mkdir(parents=True, exist_ok=True)
+        (settings.inbox / ACCOUNT / CLASS).mkdir(parents=True, exist_ok=True)
         new = make_first_key(store, ACCOUNT)
         assert new is not None  # as the store is new
         show_once_or_revoke(store, new, lambda secret: write_key(settings.home / KEY_FILE, secret))
@@ -172,7 +177,8 @@ def _import(demo: Demo, stop: threading.Event) -> None:
         for samples, outcome in ((good, FileOutcome.DONE), (bad, FileOutcome.FAILED)):
             for sample in samples:
                 demo.expected[sample.name] = outcome
-                drop(sample, settings.inbox / ACCOUNT)
+                folder = CLASS if CLASSMATES.search(sample.name) else ""
+                drop(sample, settings.inbox / ACCOUNT / folder)
         service.watch(
             store,
             settings.inbox,
