@@ -172,6 +172,20 @@ def test_many_are_changed_and_deleted_a_part_at_a_time(
     assert len(made_ids(creation.create(store, ana.id, new[:7]))) == 7
 
 
+def test_a_newer_version_without_a_label_has_that_of_the_version_that_it_replaces(
+    store: Store, ana: AccountInfo
+) -> None:
+    def add(*given: str | None) -> list[str | None]:
+        person = a_person("Ada", email="ada@example.org")
+        creation.create(store, ana.id, [person._replace(label=label) for label in given])
+        return [entry.label for entry in stored_resumes.list_page(store, ana.id).entries]
+
+    accounts.set_options(store, "ana", {"on_newer": "replace"})
+    assert add(None, "first") == ["first"]
+    assert add(None) == add(None, None) == ["first"]
+    assert add("second", None) == ["second"]
+
+
 def test_a_duplicate_keeps_the_label_that_is_stored(store: Store, ana: AccountInfo) -> None:
     new = a_resume(with_digest=True)
     (made,) = made_ids(creation.create(store, ana.id, [new._replace(label="first")]))

@@ -329,6 +329,9 @@ def _create_in_account(
             if outcome is None and not older and (creation.queue is not None or taken >= free):
                 outcome = QuotaReached(max_resumes=allowed, message=creation.queue)
             if outcome is None:
+                if new.label is None and older:
+                    # The person stays in the group.
+                    new = new._replace(label=older[-1].label)
                 last_id_us = max(creation.now_us, last_id_us + 1)
                 outcome = Created(identifiers.resume_id(last_id_us, next(tails)))
                 _add_resume(rows, account_id, outcome.id, new, now, claim)
@@ -337,9 +340,8 @@ def _create_in_account(
                     if older:
                         taken -= len(older)
                         outcome = Created(outcome.id, replaced=rows.replace(older, outcome.id))
-                    versions[person] = [
-                        Version(outcome.id, claim.claim_id if claim else outcome.id)
-                    ]
+                    arrival = claim.claim_id if claim else outcome.id
+                    versions[person] = [Version(outcome.id, arrival, label=new.label)]
             outcomes.append(outcome)
         if claim is not None:
             _add_to_ledger(rows, creation, claim, outcomes, done, now)

@@ -52,6 +52,7 @@ class Version(NamedTuple):
     id: str
     arrival: str
     changed_at: str = ""
+    label: str | None = None
 
     def is_after(self, claim_id: str) -> bool:
         """Return whether it is newer than the file of this claim."""
@@ -59,7 +60,7 @@ class Version(NamedTuple):
 
 
 _OF_PERSONS: Final = Prepared(
-    select(*resumes.c["person", "id", "claim_id", "created_at", "updated_at"])
+    select(*resumes.c["person", "id", "claim_id", "created_at", "updated_at", "label"])
     .where(
         params_equal(resumes.c.account_id),
         # As in the index, so that the engines see that they can use it.
@@ -77,9 +78,9 @@ def find_versions(
     found: dict[bytes, list[Version]] = {}
     for values in chunks(map(blob, persons)):
         rows = _OF_PERSONS.run(connection, account_id=account_id, **values).fetchall()
-        for person, resume_id, claim_id, created_at, updated_at in rows:
+        for person, resume_id, claim_id, created_at, updated_at, label in rows:
             changed_at = updated_at if updated_at != created_at else ""
-            version = Version(resume_id, claim_id or resume_id, changed_at)
+            version = Version(resume_id, claim_id or resume_id, changed_at, label)
             found.setdefault(bytes(person), []).append(version)
     return found
 
