@@ -21,10 +21,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from resumes.errors import InvalidArgument
+from resumes.errors import InvalidArgument, NotFound
 from resumes.store.accounts import NAME
-from resumes.store.import_history import FileRow
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_history import FileRow, get_file
+from resumes.store.import_ledger import FileOutcome, find_claim
 from resumes.store.store import Store, read_fact
 from resumes.text import counted, escaped
 from resumes.watched_names import OWN, REPORT, find_extension, is_hidden
@@ -82,8 +82,8 @@ def outcome_folder(outcome: FileOutcome, reason: str | None, account: str, claim
 def find_filed(file: FileRow, inbox: Path) -> Path | None:
     """Return the path of a filed file; None if it is on another machine or was moved.
 
-    It is looked for in the home's inbox, since the home may have been moved or copied, then in the folder
-    that it was dropped into. A link or a pipe with its name is not the file.
+    It is looked for in the folders that are watched from the home, since these may have been moved or
+    copied, then in the folder that it was dropped into. A link or a pipe with its name is not the file.
     """
     if file.is_under_way:
         return None
@@ -105,11 +105,56 @@ def find_dismissed(claim_id: str, roots: Iterable[Path]) -> Path | None:
     return _find_of_claim(folders, claim_id)
 
 
+def describe_root(file: FileRow) -> str | None:
+    """Return the watched folder that the file was dropped into, for people; None if unknown."""
+    if file.root is None or "\\" in file.root or os.path.isdir(file.root):  # noqa: PTH112
+        return file.root
+    return f"{file.root} (not on this machine)"
+
+
+class SourceFile(NamedTuple):
+    """The file that a resume was imported from. `file` is None if it was dismissed, `path` if it is not
+    found."""
+
+    claim_id: str
+    file: FileRow | None
+    path: Path | None
+
+    @property
+    def sentence(self) -> str:
+        """Where the file is, for people."""
+        if self.file is None:
+            where = "no longer where it was put" if self.path is None else f"still at {self.path}"
+            return f"Its file was dismissed. It is {where}."
+        if self.path is None:
+            folder = describe_root(self.file) or "its folder"
+            return f"Imported from {self.file.name}, which is no longer in {folder}."
+        return f"Imported from {self.file.name}, which is now {self.path}."
+
+
+def find_source(store: Store, account_id: str, resume_id: str, inbox: Path) -> SourceFile | None:
+    """Return the file that the resume was imported from; None if none is known. `inbox` is that of the
+    home."""
+    claim_id = find_claim(store, account_id, resume_id)
+    if claim_id is None:
+        return None
+    try:
+        file = get_file(store, claim_id, account_id=account_id)
+    except NotFound:
+        return SourceFile(claim_id, None, find_dismissed(claim_id, list_roots(inbox)))
+    return SourceFile(claim_id, file, find_filed(file, inbox))
+
+
+def list_roots(inbox: Path) -> list[Path]:
+    """Return the inbox of a home, and the other folders that are watched from there."""
+    return [inbox.absolute(), *list_watched(inbox.parent)]
+
+
 def find_roots(file: FileRow, inbox: Path) -> list[Path]:
     """Return the folders on this machine that the file may be in."""
     # A name that was escaped in the ledger is no longer a path.
     known = [Path(file.root)] if file.root and "\\" not in file.root else []
-    roots = dict.fromkeys([inbox.absolute(), *known])
+    roots = dict.fromkeys([*list_roots(inbox), *known])
     # Path.is_dir raises in an unsearchable folder, and for a name that is too long for this machine.
     return [root for root in roots if os.path.isdir(root)]  # noqa: PTH112
 

@@ -88,7 +88,7 @@ def test_show_says_why(acme: CommandLine) -> None:
     shown = acme.succeeds("imports", "show", "c1")
 
     assert "message      Invalid JSON at byte 1: EOF\n" in shown
-    assert "folder       /srv/inbox\n" in shown
+    assert "folder       /srv/inbox (not on this machine)\n" in shown
     assert "byte offset  1\n" in shown
     assert "pending" not in shown
     told = acme.answers("imports", "show", "c1", "--json")
@@ -277,13 +277,53 @@ def test_a_resume_leads_to_its_file_and_to_one_that_was_dismissed(acme: CommandL
         assert f"The file was dismissed. It is still at {filed}" in said
     for wrong in ("", row.claim_id[-8:], row.claim_id[1:]):
         assert "File not found" in acme.fails(1, "imports", "show", wrong, *mine)
+    assert f"Its file was dismissed. It is still at {filed}." in acme.succeeds("show", ada, *mine)
     Path(filed).unlink()
-    assert "did not come from a file that is listed" in acme.fails(1, "imports", "show", ada, *mine)
+    where = "was dismissed. It is no longer where it was put"
+    assert f"The file {where}" in acme.fails(1, "imports", "show", ada, *mine)
+    assert f"Its file {where}." in acme.succeeds("show", ada, *mine)
+
+
+def test_a_resume_names_its_file_also_after_a_move_of_the_home(acme: CommandLine) -> None:
+    row = import_one(acme, a_resume("Ada"))
+    [ada] = [one["id"] for one in acme.answers("list", "--json")["resumes"]]
+    filed = Path(acme.answers("imports", "show", ada, "--json")["filedAs"])
+    assert (
+        acme.succeeds("show", ada).splitlines()[2]
+        == f"Imported from {row.name}, which is now {filed}."
+    )
+
+    moved = CommandLine(acme.home.rename(acme.home.with_name("moved")))
+
+    now = moved.home / filed.relative_to(acme.home)
+    assert f"{row.name}, which is now {now}." in moved.succeeds("show", ada)
+    assert f"folder     {moved.home / 'inbox'}\n" in moved.succeeds("imports", "show", ada)
+    now.unlink()
+    gone = f"which is no longer in {acme.home / 'inbox'} (not on this machine)."
+    assert gone in moved.succeeds("show", ada)
+    assert f"folder     {acme.home / 'inbox'} (not on this machine)\n" in moved.succeeds(
+        "imports", "show", ada
+    )
+
+
+def test_a_file_is_found_in_a_watched_folder_that_was_moved(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    (before / "acme").mkdir(parents=True)
+    (before / "acme" / "ada.json").write_bytes(a_resume("Ada"))
+    acme.succeeds("watch", str(before), "--once", "--settle", "0")
+    [ada] = [one["id"] for one in acme.answers("list", "--json")["resumes"]]
+    before.rename(after)
+    assert "which is no longer in" in acme.succeeds("show", ada)
+    acme.succeeds("watch", str(after), "--once")
+    assert f"acme/ada.json, which is now {after}/_done/" in acme.succeeds("show", ada)
 
 
 def test_a_resume_that_came_from_no_file_says_so(acme: CommandLine) -> None:
     [ada] = store_resumes(acme.home, a_resume("Ada"))
     assert "did not come from a file that is listed" in acme.fails(1, "imports", "show", ada)
+    assert "file" not in acme.succeeds("show", ada).lower()
 
 
 def test_a_file_is_found_though_its_account_was_imported_under_another_name(

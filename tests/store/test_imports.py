@@ -38,7 +38,7 @@ from resumes.store.import_requests import RequestKind
 from resumes.store.importers import ImporterFinding, ImporterState, SeenImporter, count_waiting
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
-from tests.support.store.builders import NOW, MakeAccount, a_file, an_importer, made_ids
+from tests.support.store.builders import NOW, MakeAccount, a_file, an_importer, damage, made_ids
 
 pytestmark = pytest.mark.engines
 
@@ -157,6 +157,28 @@ def test_the_file_of_a_resume_is_found_also_when_it_was_held_for_long(
     assert {one: import_ledger.find_claim(store, ana.id, one) for one in made} == made
     (other,) = made_ids(creation.create(store, ana.id, [a_resume()]))
     assert import_ledger.find_claim(store, ana.id, other) is None
+
+
+def test_a_resume_knows_its_file_whatever_the_ledger_forgets(
+    store: Store, ana: AccountInfo
+) -> None:
+    bundle = [a_resume(f"P {item}", item=item) for item in (1, 2)]
+    made = made_ids(creation.create(store, ana.id, bundle, claim=a_claim()))
+    made += made_ids(creation.create(store, ana.id, [a_resume()], claim=a_claim("1" * 24)))
+    import_ledger.forget_items(store, ana.id, "0" * 24)
+    damage(store, "DELETE FROM imported_files")
+    found = [import_ledger.find_claim(store, ana.id, one) for one in made]
+    assert found == ["0" * 24, "0" * 24, "1" * 24]
+    stored_resumes.delete_resume(store, ana.id, made[0])
+    assert import_ledger.find_claim(store, ana.id, made[0]) is None
+
+
+def test_the_file_of_a_resume_that_1_0_imported_is_found_in_the_ledger(
+    store: Store, ana: AccountInfo
+) -> None:
+    (made,) = made_ids(creation.create(store, ana.id, [a_resume()], claim=a_claim()))
+    damage(store, "UPDATE resumes SET claim_id = NULL")
+    assert import_ledger.find_claim(store, ana.id, made) == "0" * 24
 
 
 # Lists

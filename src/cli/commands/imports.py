@@ -44,7 +44,7 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, SOURCE_BYTES, FileOutcome, Items
 from resumes.store.import_requests import RequestKind
 from resumes.text import counted
-from resumes.watched_folder import find_dismissed, find_filed, find_roots, list_watched
+from resumes.watched_folder import describe_root, find_dismissed, find_filed, find_roots, list_roots
 
 
 def _issues(found: Any) -> list[dict[str, str]]:
@@ -117,7 +117,7 @@ def put_file(
     `details` is what `--json` prints. `location` is the file's current path, None if it is missing;
     `roots` are the watched folders on this machine that it may be in.
     """
-    folder, path = row.root or "", NOT_FOUND if roots else ""
+    folder, path = describe_root(row) or "", NOT_FOUND if roots else ""
     if location is not None:
         root = next(root for root in roots if location.is_relative_to(root))
         folder, path = str(root), str(location.relative_to(root))
@@ -300,10 +300,10 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
     try:
         file = import_history.get_file(store, source, account_id=owner)
     except NotFound:
-        settings = session.settings()
-        path = find_dismissed(source, [settings.inbox, *list_watched(settings.home)])
-        if path is not None:
-            raise NotFound(f"The file was dismissed. It is still at {path}") from None
+        path = find_dismissed(source, list_roots(session.settings().inbox))
+        if path is not None or owner is not None:
+            where = "no longer where it was put" if path is None else f"still at {path}"
+            raise NotFound(f"The file was dismissed. It is {where}") from None
         for candidate in owners:
             with suppress(NotFound):
                 stored_resumes.get_entry(store, candidate, claim_id)

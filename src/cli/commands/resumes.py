@@ -42,13 +42,14 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.search import describe_unsearched, find_page, iter_entries
 from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
 from resumes.text import counted
+from resumes.watched_folder import SourceFile, find_source
 
 WIDTH = 78
 MARGIN = "  "
 
 
-def lines(resume: StoredResume) -> Iterator[str]:
-    """Yield the resume's escaped lines: title, ID and times, header, then its sections in order."""
+def lines(resume: StoredResume, source: SourceFile | None) -> Iterator[str]:
+    """Yield the resume's escaped lines: title, ID and times, file, header, then its sections in order."""
     entry = resume.entry
     document = load_stored(resume.document)
     yield click.style(safe_text(entry.shown_title), bold=True)
@@ -57,6 +58,8 @@ def lines(resume: StoredResume) -> Iterator[str]:
     )
     label = "" if entry.label is None else f", label {safe_text(entry.label)}"
     yield f"{entry.id}, created {instant(entry.created_at)} UTC{updated}{label}"
+    if source is not None:
+        yield safe_text(source.sentence)
     yield ""
     for line in header_lines(document):
         yield from _wrapped(line)
@@ -235,11 +238,13 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     sets.
     """
     with session.store() as store:
-        resume = get_resume(session, store, choose_account(session, store, account), resume_id)
-    if session.as_json:
-        put_json_text(msgspec.json.format(whole_json(resume.document), indent=2).decode())
-        return
-    for line in lines(resume):
+        owner = choose_account(session, store, account)
+        resume = get_resume(session, store, owner, resume_id)
+        if session.as_json:
+            put_json_text(msgspec.json.format(whole_json(resume.document), indent=2).decode())
+            return
+        source = find_source(store, owner.id, resume_id, session.settings().inbox)
+    for line in lines(resume, source):
         put(line)
 
 

@@ -272,7 +272,8 @@ def find_away(store: Store, inbox: Path) -> dict[str, int]:
     files = import_history.list_files(store, outcome=FileOutcome.FAILED, limit=MAX_FAILED_FILES)
     for file in files:
         roots = watched_folder.find_roots(file, inbox)
-        if file.is_under_way or not any(shown_root(root) == file.root for root in roots):
+        its_own = next((root for root in roots if shown_root(root) == file.root), None)
+        if file.is_under_way or its_own is None:
             continue
         folders = [root / watched_folder.FAILED / (file.reason or "") for root in roots]
         for folder in folders:
@@ -281,8 +282,8 @@ def find_away(store: Store, inbox: Path) -> dict[str, int]:
                 with suppress(OSError):
                     known[folder] = frozenset().union(*watched_folder.read_failed(folder))
         is_known = any(file.claim_id[-8:] in known[folder] for folder in folders)
-        if not is_known and not os.path.lexists(roots[-1] / file.name):
-            away[str(folders[-1])] += 1
+        if not is_known and not os.path.lexists(its_own / file.name):
+            away[str(its_own / watched_folder.FAILED / (file.reason or ""))] += 1
     return away
 
 

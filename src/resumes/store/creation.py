@@ -334,7 +334,7 @@ def _create_in_account(
                     new = new._replace(label=older[-1].label)
                 last_id_us = max(creation.now_us, last_id_us + 1)
                 outcome = Created(identifiers.resume_id(last_id_us, next(tails)))
-                _add_resume(rows, account_id, outcome.id, new, now, claim)
+                _add_resume(rows, creation, outcome.id, new, now)
                 taken += 1
                 if versions is not None and (person := new.resume.person):
                     if older:
@@ -478,16 +478,9 @@ class _PriorOutcomes:
         return None
 
 
-def _add_resume(
-    rows: _Rows,
-    account_id: str,
-    resume_id: str,
-    new: NewResume,
-    now: str,
-    claim: ClaimedFile | None,
-) -> None:
-    parsed = new.resume
-    claim_id = None if claim is None else claim.claim_id
+def _add_resume(rows: _Rows, creation: Creation, resume_id: str, new: NewResume, now: str) -> None:
+    parsed, account_id = new.resume, creation.account_id
+    claim_id = creation.claim and creation.claim.claim_id
     rows.resumes.append(
         (
             account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, new.label,

@@ -297,9 +297,12 @@ def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
 def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
     """Return the claim of the file that the resume was imported from; None if it was not imported.
 
-    If there is none, or the file is a bundle, this takes time that grows with the number of earlier
-    imports.
+    1.0 did not keep it with the resume. For such a resume, and for one that was not imported, this takes
+    time that grows with the number of earlier imports.
     """
+    kept = select(resumes.c.claim_id).where(pk_equals(resumes, account_id, resume_id))
+    if (claim_id := next(iter(store.fetch(kept)), None)) is not None:
+        return str(claim_id)
     # A claim is mostly made just before its resume, and its id begins with its time: a search
     # backwards from the resume's own id finds it early, without an index that slows imports down.
     for table in (imported_files, imported_items):

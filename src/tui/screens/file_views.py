@@ -19,7 +19,7 @@ from resumes.store.import_requests import RequestKind
 from resumes.store.schema import ImportRequest
 from resumes.store.store import Store
 from resumes.text import counted, in_bytes
-from resumes.watched_folder import find_filed, outcome_folder
+from resumes.watched_folder import describe_root, find_filed, outcome_folder
 from resumes.watched_names import REPORT, find_extension
 from tui.filters import has_words, parse_filter
 from tui.screens.base import PageRead, RowPane
@@ -308,7 +308,7 @@ def _about(file: FileRow, path: Path | None) -> Iterator[Paragraph]:
     yield _fact("File", file.name)
     yield _fact("Account", file.account)
     if path is None:
-        yield _fact("Folder", file.root or "unknown")
+        yield _fact("Folder", describe_root(file) or "unknown")
     yield _fact("Location", filed_in(file) if path is None else str(path))
     if file.warnings and path is not None:
         yield _fact("Report", str(_report_of(path)))

@@ -7,7 +7,6 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 
 import msgspec.json
@@ -26,7 +25,7 @@ from resumes.store.entry import Entry
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Sort, StoredResume
 from resumes.text import counted, escaped_json
-from resumes.watched_folder import find_dismissed, find_filed, list_watched, opened
+from resumes.watched_folder import describe_root, find_source, opened
 from tui.screens.base import PageRead
 from tui.text import highlighted, joined, minute, safe, safe_lines
 from tui.widgets.pages import flipped
@@ -156,38 +155,29 @@ MAX_BYTES: Final = 64 * 1024
 NO_FILE: Final = "No source file is known: it came through the API or `resumes import`, or its file was replaced."
 
 
-def find_dismissed_file(claim_id: str, settings: Settings) -> tuple[str, Path | None]:
-    """Return a sentence that the file was dismissed and where it still is, and its path."""
-    path = find_dismissed(claim_id, [settings.inbox, *list_watched(settings.home)])
-    where = "It is no longer where it was put" if path is None else f"It is still at {path}"
-    return f"Its file was dismissed. {where}.", path
-
-
 def source_paragraphs(
     store: Store, account: AccountInfo, stored: StoredResume, settings: Settings
 ) -> list[Paragraph]:
     """Return the name of the source file, and its text if it is still on this machine."""
-    claim_id = import_ledger.find_claim(store, account.id, stored.entry.id)
-    if claim_id is None:
+    source = find_source(store, account.id, stored.entry.id, settings.inbox)
+    if source is None:
         return [Paragraph(safe(f"{NO_FILE} See the JSON view."))]
-    try:
-        file = import_history.get_file(store, claim_id, account_id=account.id)
-    except NotFound:
-        sentence, path = find_dismissed_file(claim_id, settings)
-        head = [Paragraph(safe(sentence, "bold"))]
+    file, path = source.file, source.path
+    if file is None:
+        head = [Paragraph(safe(source.sentence, "bold"))]
     else:
-        path = find_filed(file, settings.inbox)
         head = [Paragraph(safe(f"Source file: {file.name}, {file.size_bytes:,} bytes", "bold"))]
         if path is None:
-            head.append(Paragraph(safe(f"It is no longer in {file.root or 'its folder'}.")))
+            folder = describe_root(file) or "its folder"
+            head.append(Paragraph(safe(f"It is no longer in {folder}.")))
     if path is None:
         return head
     flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
     with contextlib.suppress(OSError), opened(path, flags) as descriptor:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             # Unlike os.read, a file object reads until it has this many bytes, or all.
-            with os.fdopen(descriptor, "rb", closefd=False) as source:
-                start = source.read(MAX_BYTES + 1)
+            with os.fdopen(descriptor, "rb", closefd=False) as opened_file:
+                start = opened_file.read(MAX_BYTES + 1)
     text = start[:MAX_BYTES].decode(errors="backslashreplace")
     lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
     is_cut = len(start) > MAX_BYTES

@@ -14,16 +14,17 @@ from textual.notifications import SeverityLevel
 
 from resumes.analyzer import Format, load_stored, whole_json
 from resumes.editor import Draft, Saved
-from resumes.errors import InvalidArgument, NotFound
+from resumes.errors import InvalidArgument
 from resumes.search.query import Query
 from resumes.settings import Settings
-from resumes.store import accounts, import_history, import_ledger, stored_resumes
+from resumes.store import accounts, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.labels import set_label
 from resumes.store.search import describe_unsearched
 from resumes.store.store import Store
 from resumes.text import counted, escaped_json
+from resumes.watched_folder import find_source
 from tui.deletions import GRACE_S, named, quoted
 from tui.editor import suspended
 from tui.keys import Place, Target, bindings, shown_key
@@ -46,7 +47,6 @@ from tui.screens.resume_views import (
     NO_FILE,
     Shown,
     View,
-    find_dismissed_file,
     find_hits,
     parse_search,
     read_page,
@@ -150,7 +150,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
             find_claim,
             account=account,
             resume_id=entry.id,
-            settings=session.settings,
+            inbox=session.settings.inbox,
         )
         if problem:
             show_message(self, problem)
@@ -337,19 +337,13 @@ def _kept(draft: Draft) -> str:
     return f" Your text is in {draft.path}" if draft.is_changed else ""
 
 
-def find_claim(
-    store: Store, *, account: str, resume_id: str, settings: Settings
-) -> tuple[str, str]:
+def find_claim(store: Store, *, account: str, resume_id: str, inbox: Path) -> tuple[str, str]:
     """Return the ID of the resume's source file, and why the file is not listed, empty if it is."""
     owner = accounts.get_account(store, account)
-    claim_id = import_ledger.find_claim(store, owner.id, resume_id)
-    if claim_id is None:
+    source = find_source(store, owner.id, resume_id, inbox)
+    if source is None:
         return "", NO_FILE
-    try:
-        import_history.get_file(store, claim_id, account_id=owner.id)
-    except NotFound:
-        return claim_id, find_dismissed_file(claim_id, settings)[0]
-    return claim_id, ""
+    return source.claim_id, source.sentence if source.file is None else ""
 
 
 MAX_MARKED: Final = 10_000
