@@ -46,6 +46,7 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
     ErrorCode.INVALID_ARGUMENT: ExitCode.USAGE,
     ErrorCode.INVALID_KEY: ExitCode.FAILED,
     ErrorCode.QUOTA_REACHED: ExitCode.FAILED,
+    ErrorCode.FORGOTTEN: ExitCode.FAILED,
     ErrorCode.BUSINESS_PLAN_REQUIRED: ExitCode.FAILED,
     ErrorCode.NOT_FOUND: ExitCode.FAILED,
     ErrorCode.CONFLICT: ExitCode.FAILED,

@@ -440,6 +440,9 @@ class BatchImporter:
     def record(self, work: ReadFile, conclusion: Conclusion) -> None:
         """Write the file's outcome into the ledger. Raises StoreError."""
         row = self.row(work, items=as_ledger_text(conclusion))
+        row = row._replace(name=conclusion.name_of(row.name))
+        if conclusion.items and conclusion.items.has_forgotten:
+            row = row._replace(source=b"")
         verdict = outcomes.verdict_of(conclusion)
         try:
             import_ledger.record(

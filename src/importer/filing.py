@@ -76,7 +76,7 @@ def compose(
         "skipped_count": conclusion.skipped.count,
         "resume_id": None if is_duplicate else resume_id,
         "duplicate_of": resume_id if is_duplicate else None,
-        "file": claim.name,
+        "file": conclusion.name_of(claim.name),
         "account": claim.account,
         "account_id": claim.account_id,
         "claim_id": claim.id,
@@ -569,7 +569,7 @@ def _folder(claim: Claim, conclusion: Conclusion) -> str:
 
 def _names(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
     """Yield the names to try for the file, in order."""
-    stem = safe_stem(claim.name)
+    stem = safe_stem(conclusion.name_of(claim.name))
     extension = find_extension(claim.name) or ".json"
     if conclusion.outcome is FileOutcome.HELD:
         # Held files sort by claim, and name the account by its id (pitfalls I7, S14).

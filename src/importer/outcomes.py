@@ -29,7 +29,14 @@ from resumes.errors import (
 from resumes.import_reasons import Reason
 from resumes.store.creation import Created, Duplicate, Outcome
 from resumes.store.import_history import FileRow
-from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Items, Problem, Verdict
+from resumes.store.import_ledger import (
+    MAX_PROBLEMS,
+    FileOutcome,
+    Items,
+    Problem,
+    Verdict,
+    nameless,
+)
 from resumes.text import counted, escaped
 from resumes.watched_names import SkipReason
 
@@ -42,6 +49,7 @@ REASONS: Mapping[ErrorCode, Reason | None] = {
     ErrorCode.COVER_LETTER: Reason.COVER_LETTER,
     ErrorCode.TOO_LARGE: Reason.TOO_LARGE,
     ErrorCode.QUOTA_REACHED: Reason.QUOTA_REACHED,
+    ErrorCode.FORGOTTEN: Reason.FORGOTTEN,
     # Only the account can be missing when a resume is created.
     ErrorCode.NOT_FOUND: Reason.ACCOUNT_DELETED,
     ErrorCode.STORE_UNAVAILABLE: None,
@@ -139,6 +147,7 @@ class Tally:
     warnings: int = 0
     replaced: int = 0
     """How many older versions the items replaced."""
+    has_forgotten: bool = False
     _first: defaultdict[tuple[FileOutcome, bool], list[_Listed]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -146,6 +155,9 @@ class Tally:
 
     def add(self, item: ItemConclusion) -> None:
         """Count the next item."""
+        if item.refusal is not None and item.refusal.reason is Reason.FORGOTTEN:
+            self.has_forgotten = True
+            item = item._replace(place=f"item {item.item}")  # a member may be named after a person
         self.counts[item.outcome] += 1
         self.warnings += len(item.warnings)
         self.replaced += len(item.replaced)
@@ -267,6 +279,11 @@ class Conclusion(NamedTuple):
         warnings = f", with {counted(len(self.warnings), 'warning')}" if self.warnings else ""
         replaced = f". It replaced {', '.join(self.replaced)}" if self.replaced else ""
         return f"Imported{warnings}{replaced}"
+
+    def name_of(self, name: str) -> str:
+        """Return the file's name for reports, which do not name a person who was erased."""
+        is_forgotten = self.refusal is not None and self.refusal.reason is Reason.FORGOTTEN
+        return nameless(name) if is_forgotten else name
 
     @property
     def needs_report(self) -> bool:

@@ -9,6 +9,7 @@
             InvalidArgument     a limit, cursor, name, flag or setting
         InvalidKey              no valid API key
         QuotaReached            the plan's number of resumes is reached
+        PersonErased            the person was erased, and may not come back
         BusinessPlanRequired    the plan does not include listing and reading over the API
         NotFound                no such thing, or none that the account may know of
         Conflict                it exists already, or is still in use
@@ -40,6 +41,7 @@ class ErrorCode(StrEnum):
     INVALID_ARGUMENT = "invalid_argument"
     INVALID_KEY = "invalid_key"
     QUOTA_REACHED = "quota_reached"
+    FORGOTTEN = "forgotten"
     BUSINESS_PLAN_REQUIRED = "business_plan_required"
     NOT_FOUND = "not_found"
     CONFLICT = "conflict"
@@ -136,6 +138,13 @@ class QuotaReached(ResumesError):
         limit = f"Maximum resume limit reached. Your plan allows {max_resumes} {noun}"
         super().__init__(message or limit)
         self.max_resumes = max_resumes
+
+
+class PersonErased(ResumesError):
+    """The resume is of a person who was erased (docs/erasing.md)."""
+
+    code = ErrorCode.FORGOTTEN
+    default = "This person was erased"
 
 
 class BusinessPlanRequired(ResumesError):

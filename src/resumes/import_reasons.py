@@ -17,6 +17,7 @@ class Reason(StrEnum):
     TOO_LARGE = "too_large"
     QUOTA_REACHED = "quota_reached"
     DUPLICATE = "duplicate"
+    FORGOTTEN = "forgotten"
     ACCOUNT_DELETED = "account_deleted"
     UNREADABLE = "unreadable"
     CRASHED = "crashed"
@@ -31,6 +32,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.TOO_LARGE: "too large",
     Reason.QUOTA_REACHED: "plan full",
     Reason.DUPLICATE: "already stored",
+    Reason.FORGOTTEN: "person erased",
     Reason.ACCOUNT_DELETED: "account deleted",
     Reason.UNREADABLE: "permission denied",
     Reason.CRASHED: "importer crashed",
@@ -66,6 +68,10 @@ _HINTS: Mapping[Reason, str] = {
     ),
     Reason.DUPLICATE: (
         "The same content was already imported into this account. The file can be deleted."
+    ),
+    Reason.FORGOTTEN: (
+        "Delete the file. If it may be imported after all, run `resumes forget EMAIL --lift`, then "
+        "`resumes imports retry {id}`."
     ),
     Reason.ACCOUNT_DELETED: (
         "The account was deleted after the file was picked up. To import the file into another account, "

@@ -46,6 +46,7 @@ STATUSES: Final[dict[ErrorCode, int]] = {
     ErrorCode.INVALID_ARGUMENT: 400,
     ErrorCode.INVALID_KEY: 401,
     ErrorCode.QUOTA_REACHED: 403,
+    ErrorCode.FORGOTTEN: 403,
     ErrorCode.BUSINESS_PLAN_REQUIRED: 403,
     ErrorCode.NOT_FOUND: 404,
     ErrorCode.CONFLICT: 409,

@@ -42,6 +42,7 @@ REMEDIES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INVALID_ARGUMENT: "Correct it and try again.",
     ErrorCode.INVALID_KEY: "Create a new one with n in Keys.",
     ErrorCode.QUOTA_REACHED: "Choose a larger plan with p in Accounts.",
+    ErrorCode.FORGOTTEN: "`resumes forget EMAIL --lift` allows it again.",
     ErrorCode.BUSINESS_PLAN_REQUIRED: "Change the plan with p in Accounts.",
     ErrorCode.NOT_FOUND: f"It may have been deleted. {_REFRESH}",
     ErrorCode.CONFLICT: f"Nothing was changed. {_REFRESH}",

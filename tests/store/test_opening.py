@@ -199,7 +199,15 @@ def test_a_disk_that_takes_no_more_fails_writing_and_not_reading(store: Store) -
 
 # Tables
 
-DIRECTORIES = {"plans", "accounts", "deleted_accounts", "key_directory", "importers", "store_facts"}
+DIRECTORIES = {
+    "plans",
+    "accounts",
+    "deleted_accounts",
+    "forgotten",
+    "key_directory",
+    "importers",
+    "store_facts",
+}
 
 
 def test_s5_tables_are_keyed_by_account_first_and_nothing_cascades_from_accounts() -> None:

@@ -11,13 +11,18 @@ from resumes.text import folded
 _WORDS: Final = re.compile(r"[^\s,;.'\u2019()-]+")
 
 
+def folded_email(email: str | None) -> str:
+    """Return the address as addresses are compared; empty if there is none."""
+    return folded(email).strip() if email else ""
+
+
 def person_of(email: str | None, name: str | None) -> bytes | None:
     """Return a digest of 16 bytes of the email address and the words of the name, in any order.
 
     Case and accents do not count, nor does punctuation in the name: `Lovelace, Ada` is `Ada Lovelace`.
     None without an email address: many people have the same name.
     """
-    address = folded(email).strip() if email else ""
+    address = folded_email(email)
     if not address:
         return None
     words = sorted(_WORDS.findall(folded(name))) if name else ()
@@ -37,7 +42,12 @@ _decode: Final = msgspec.json.Decoder(_Document).decode
 
 def find_person(document: str | bytes, name: str | None) -> bytes | None:
     """Return the person of a stored resume with this name; None if it has none, or is damaged."""
+    return person_of(find_email(document), name)
+
+
+def find_email(document: str | bytes) -> str | None:
+    """Return the email address of a stored resume; None if it has none, or is damaged."""
     try:
-        return person_of(_decode(document).header.email, name)
+        return _decode(document).header.email
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None

@@ -16,6 +16,7 @@ from sqlmodel import Session, col, func, select
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store import identifiers, search_index
+from resumes.store.erasing import erase
 from resumes.store.import_history import NOT_DONE
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.schema import (
@@ -31,11 +32,10 @@ from resumes.store.schema import (
     ResumeRow,
     account_usage,
     accounts,
-    documents,
     plans,
     resumes,
 )
-from resumes.store.store import Store, change_count, lock_account
+from resumes.store.store import Store, lock_account
 from resumes.store.versions import OnNewer
 from resumes.text import counted
 
@@ -391,13 +391,7 @@ def _delete_slice(session: Session, account_id: str) -> int:
         .order_by(ResumeRow.id)
         .limit(SLICE_RESUMES)
     )
-    for table in (documents, resumes):
-        these = table.c.account_id == account_id, table.c.id.in_(some)
-        deleted = session.exec(delete(table).where(*these)).rowcount
-    change_count(session, account_id, -deleted)
-    # Every search entry has a resume, so no entry is left after the last resume.
-    search_index.remove_oldest(session, account_id, SLICE_RESUMES)
-    return deleted
+    return erase(session, account_id, session.exec(some).all())
 
 
 def _delete_rows(session: Session, account_id: str, table: Table) -> int:

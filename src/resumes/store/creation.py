@@ -2,11 +2,11 @@
 
     bytes -> analyzer.parse -> create(account, resumes) -> outcomes
 
-One transaction does, in this order: lock the account; look up earlier outcomes (a claim's item
-already imported, an Idempotency-Key already used, a content already stored), so that a repeated
-create gets its first answer even if the account is full; apply the quota, first come, first served;
-assign the ids, so that the order of ids is the order of commits; insert the rows, with those of the
-ledger.
+One transaction does, in this order: lock the account; refuse people who were erased; look up earlier
+outcomes (a claim's item already imported, an Idempotency-Key already used, a content already stored), so
+that a repeated create gets its first answer even if the account is full; apply the quota, first come,
+first served; assign the ids, so that the order of ids is the order of commits; insert the rows, with
+those of the ledger.
 """
 
 import time
@@ -32,10 +32,18 @@ from sqlalchemy import (
 
 from resumes.analyzer import Resume as ParsedResume
 from resumes.clock import timestamp
-from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached, ResumesError
+from resumes.errors import (
+    ErrorCode,
+    IdempotencyMismatch,
+    NotFound,
+    PersonErased,
+    QuotaReached,
+    ResumesError,
+)
 from resumes.store import identifiers, import_ledger
+from resumes.store.forgotten import FORGET_KEY, find_forgotten, subjects_of
 from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
-from resumes.store.import_ledger import ClaimedFile, FileOutcome, Verdict
+from resumes.store.import_ledger import ClaimedFile, FileOutcome, Verdict, nameless
 from resumes.store.schema import (
     account_usage,
     accounts,
@@ -106,8 +114,8 @@ class Duplicate:
         return f"{what} is already stored as {self.id}"
 
 
-Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
-"""The outcome of a create. The two errors are values, since they do not stop the rest of the batch."""
+Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch | PersonErased
+"""The outcome of a create. The errors are values, since they do not stop the rest of the batch."""
 
 
 class Creation(NamedTuple):
@@ -185,7 +193,12 @@ def _write(creation: Creation, deadline_s: float) -> Write:
 # Inside the transaction
 
 LOCK_ACCOUNT = Prepared(
-    select(*account_usage.c["resume_count", "last_id_us"], plans.c.max_resumes, accounts.c.on_newer)
+    select(
+        *account_usage.c["resume_count", "last_id_us"],
+        plans.c.max_resumes,
+        accounts.c.on_newer,
+        FORGET_KEY,
+    )
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(pk_equals(account_usage), accounts.c.closed_at.is_(None))
@@ -295,7 +308,7 @@ def _create_in_account(
     account = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
     if account is None:
         return [NotFound("Account not found")] * len(creations)
-    count, last_id_us, max_resumes, on_newer = account
+    count, last_id_us, max_resumes, on_newer, forget_key = account
     allowed = UNLIMITED if max_resumes is None else max_resumes
     free = allowed - count
     taken = 0
@@ -306,6 +319,13 @@ def _create_in_account(
     if on_newer == OnNewer.REPLACE:
         persons = [new.resume.person for some in creations for new in some.resumes]
         versions = find_versions(connection, account_id, filter(None, persons))
+    subjects = (
+        subjects_of(new.resume.document, new.resume.name)
+        for creation in creations
+        for new in creation.resumes
+        if forget_key
+    )
+    are_forgotten = iter(find_forgotten(connection, forget_key, account_id, subjects))
     results = []
     for creation in creations:
         now = timestamp(creation.now_us)
@@ -314,11 +334,13 @@ def _create_in_account(
         outcomes: list[Outcome] = []
         for new in creation.resumes:
             prior = done.get(new.item)
-            outcome = (
-                before.repeat(prior, new, rows)
-                if prior
-                else before.find(new, rows, creation.now_us)
-            )
+            outcome: Outcome | None
+            if next(are_forgotten, False):  # first, so that no repeat brings a file of theirs back
+                outcome = PersonErased()
+            elif prior:
+                outcome = before.repeat(prior, new, rows)
+            else:
+                outcome = before.find(new, rows, creation.now_us)
             older: Sequence[Version] = ()
             if versions is not None and outcome is None and (person := new.resume.person):
                 older = versions.get(person, ())
@@ -523,6 +545,10 @@ def _add_to_ledger(
                 (creation.account_id, claim.claim_id, new.item, verdict.outcome.value, outcome.id)
             )
     worst = min(verdicts, key=lambda verdict: _WORST_FIRST.index(verdict.outcome))
+    if worst.reason == ErrorCode.FORGOTTEN:
+        claim = claim._replace(name=nameless(claim.name))
+    if any(isinstance(outcome, PersonErased) for outcome in outcomes):
+        claim = claim._replace(source=b"")
     if worst is _DONE and claim.items is None:
         row = import_ledger.done_row(creation.account_id, claim, resume_id, now=now)
         rows.done_files.append(row)
@@ -549,7 +575,7 @@ def _verdict(outcome: Outcome) -> Verdict:
             return Verdict(FileOutcome.DUPLICATE, "duplicate", outcome.message)
         case QuotaReached():
             return Verdict(FileOutcome.HELD, outcome.code.value, outcome.message)
-        case IdempotencyMismatch():
+        case IdempotencyMismatch() | PersonErased():
             return Verdict(FileOutcome.FAILED, outcome.code.value, outcome.message)
 
 

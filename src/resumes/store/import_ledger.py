@@ -30,6 +30,7 @@ from resumes.store.schema import (
 )
 from resumes.store.statements import Prepared, pk_equals, replace_on_conflict, upsert
 from resumes.store.store import WRITE_DEADLINE_S, Store
+from resumes.watched_names import find_extension
 
 MAX_LEDGER_CHARS: Final = 65_536
 """The maximum length of a name, folder, message or path in the ledger. Each byte of a path of 4,096
@@ -94,6 +95,11 @@ class Item:
     resume_id: str
     is_deleted: bool = False
     """Whether the resume has been deleted since."""
+
+
+def nameless(name: str) -> str:
+    """Return another name for a file in the same account's folder, without that of a person."""
+    return f"{name.partition('/')[0]}/{Reason.FORGOTTEN.value}{find_extension(name) or ''}"
 
 
 # Recording

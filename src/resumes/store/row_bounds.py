@@ -126,6 +126,7 @@ CHECKS: Final[dict[str, Check]] = {
         ),
     ),
     "deleted_accounts.id": _ACCOUNT,
+    "forgotten.digest": _SHA256,
     "account_usage.last_id_us": _is(
         "a number up to 100 years ahead of the clock",
         lambda value: 0 <= value <= system_clock() + MAX_CLOCK_ERROR_US,

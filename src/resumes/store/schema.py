@@ -10,8 +10,8 @@ resume, and the look-up of an API key (`statements.Prepared`), the candidates of
 a copy.
 
 Tables of one account have `account_id` first in their primary key, which is what sharded
-engines distribute by; `plans`, `accounts`, `deleted_accounts`, `key_directory`, `importers` and
-`store_facts` are small directories. There is no cascade from accounts: a migration that rebuilds
+engines distribute by; `plans`, `accounts`, `deleted_accounts`, `forgotten`, `key_directory`,
+`importers` and `store_facts` are small directories. There is no cascade from accounts: a migration that rebuilds
 the table must not take resumes with it.
 """
 
@@ -104,6 +104,15 @@ class OfAccount(SQLModel):
     """The first column of the tables of an account, and the first of their keys."""
 
     account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+
+
+class Forgotten(SQLModel, table=True):
+    """A person who was erased and may not come back, as a keyed digest (`forgotten.Subject`)."""
+
+    __tablename__: ClassVar[str] = "forgotten"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    digest: bytes = Field(primary_key=True, sa_type=LargeBinary)
+    forgotten_at: str = Field(sa_type=BinaryText)
 
 
 class AccountUsage(OfAccount, table=True):
@@ -350,8 +359,9 @@ class StoreFact(SQLModel, table=True):
     `oldest_program`: the revision that a program has to know; `closed_for`: where the store is being
     copied, empty if it is not; `copy_id`: random, the copy that closed it; `probe`: written to test
     that writing works; `store_id`: random, by which watched folders know their store, the same in its
-    backups and its copy; `contents`: only in an account file, the SHA-256 of its tables; `moving_to`:
-    never empty, since version 1.0.0 writes to a store only while it is.
+    backups and its copy; `forget_key`: random, the key of the digests in `forgotten`, once there was
+    one; `contents`: only in an account file, the SHA-256 of its tables; `moving_to`: never empty,
+    since version 1.0.0 writes to a store only while it is.
     """
 
     __tablename__: ClassVar[str] = "store_facts"
@@ -367,6 +377,7 @@ def _table(model: type[SQLModel]) -> Table:
 plans = _table(Plan)
 accounts = _table(Account)
 deleted_accounts = _table(DeletedAccount)
+forgotten = _table(Forgotten)
 account_usage = _table(AccountUsage)
 api_keys = _table(ApiKey)
 key_directory = _table(KeyDirectory)

@@ -26,7 +26,6 @@ from resumes.store.identifiers import position_of, resume_id
 from resumes.store.schema import (
     Account,
     ResumeRow,
-    SearchEntry,
     SearchProgress,
     account_usage,
     accounts,
@@ -61,13 +60,6 @@ def remove(connection: Connection, account_id: str, resume_ids: Iterable[str]) -
     keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
     found = _ENTRY.run_each(connection, keys)
     _remove(connection, account_id, [entry for rows in found for entry in rows.fetchall()])
-
-
-def remove_oldest(session: Session, account_id: str, count: int) -> None:
-    """Remove this many of the account's entries, oldest first, when the account is deleted."""
-    entries = select(SearchEntry.seq, SearchEntry.id).where(SearchEntry.account_id == account_id)
-    oldest = session.exec(entries.order_by(col(SearchEntry.seq)).limit(count)).all()
-    _remove(session.connection(), account_id, oldest)
 
 
 def replace(session: Session, account_id: str, resume: ResumeRow, document: str | None) -> None:

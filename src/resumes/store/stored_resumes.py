@@ -14,16 +14,18 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, select
+from sqlalchemy import ColumnElement, Connection, bindparam, select
 from sqlmodel import Session
 
 from resumes.analyzer import Resume, list_title
 from resumes.clock import timestamp_after
-from resumes.errors import InvalidArgument, NotFound
+from resumes.errors import InvalidArgument, NotFound, PersonErased
 from resumes.store import search_index
 from resumes.store.entry import Entry
+from resumes.store.erasing import erase
+from resumes.store.forgotten import is_forgotten
 from resumes.store.identifiers import RESUME_ID
-from resumes.store.schema import ResumeRow, documents, imported_digests, resumes
+from resumes.store.schema import ResumeRow, documents, resumes
 from resumes.store.statements import (
     Prepared,
     bound_of,
@@ -36,8 +38,8 @@ from resumes.store.statements import (
     rows_as_json,
     upsert,
 )
-from resumes.store.store import Row, Store, change_count
-from resumes.store.versions import DELETE_ROWS, replace_others
+from resumes.store.store import Row, Store
+from resumes.store.versions import replace_others
 from resumes.text import family_name_order, name_order
 
 DEFAULT_LIMIT = 20
@@ -302,7 +304,7 @@ def update_resume(
 
     What else is known of the resume stays, so that its first content is still a duplicate in a file
     (docs/api.md, Update). This needs no place in the quota. `check` is called in the transaction.
-    Raises what it raises, and NotFound, also for another account's id.
+    Raises what it raises, PersonErased, and NotFound, also for another account's id.
     """
     _check_id(resume_id)
     change = partial(_update, account_id, resume_id, new, store.clock(), check)
@@ -332,9 +334,11 @@ def _update(
     row = session.get(ResumeRow, (account_id, resume_id))
     if row is None:
         raise NotFound("Resume not found")
+    document = new.document.decode()
+    if is_forgotten(connection, account_id, document, new.name):
+        raise PersonErased
     row.title, row.name, row.filename, row.person = new.title, new.name, new.filename, new.person
     row.updated_at = timestamp_after(row.updated_at, now_us)
-    document = new.document.decode()
     values = (account_id, resume_id, crc32(new.document), document)
     _SET_DOCUMENT.run_many(connection, [dict(zip(documents.columns.keys(), values, strict=True))])
     replaced = replace_others(session, account_id, resume_id, new.person)
@@ -358,7 +362,7 @@ async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> 
 
 
 def _delete(account_id: str, resume_id: str, session: Session) -> None:
-    if not _delete_all(account_id, [resume_id], session):
+    if not erase(session, account_id, [resume_id]):
         raise NotFound("Resume not found")
 
 
@@ -380,31 +384,7 @@ def delete_resumes(
     deleted = 0
     for start in range(0, len(resume_ids), MAX_DELETED):
         ids = resume_ids[start : start + MAX_DELETED]
-        deleted += store.write(partial(_delete_all, account_id, ids), account_id=account_id)
+        change = partial(erase, account_id=account_id, resume_ids=ids)
+        deleted += store.write(change, account_id=account_id)
         on_count(deleted)
     return deleted
-
-
-_DELETE_ROWS = (
-    *DELETE_ROWS,
-    Prepared(
-        delete(imported_digests).where(
-            params_equal(imported_digests.c.account_id),
-            imported_digests.c.resume_id == bindparam("id"),
-        )
-    ),
-)
-
-
-def _delete_all(account_id: str, resume_ids: Sequence[str], session: Session) -> int:
-    these = resumes.c.account_id == account_id, resumes.c.id.in_(resume_ids)
-    connection = session.connection()
-    found = connection.execute(select(resumes.c.id).where(*these)).scalars().all()
-    if found:
-        # Each by its whole key: a list of keys may be looked for all through the account (pitfalls S24).
-        rows = [{"account_id": account_id, "id": resume_id} for resume_id in found]
-        for statement in _DELETE_ROWS:
-            statement.run_many(connection, rows)
-        change_count(session, account_id, -len(found))
-        search_index.remove(connection, account_id, found)
-    return len(found)

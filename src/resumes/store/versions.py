@@ -12,14 +12,14 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, select, true, update
+from sqlalchemy import BindParameter, Connection, bindparam, select, true, update
 from sqlmodel import Session
 
 from resumes.clock import timestamp
-from resumes.store import search_index
+from resumes.store.erasing import erase_rows
 from resumes.store.identifiers import position_of
-from resumes.store.schema import Account, documents, imported_digests, replaced_resumes, resumes
-from resumes.store.statements import Prepared, blob, insert_into, params_equal, pk_equals
+from resumes.store.schema import Account, imported_digests, replaced_resumes, resumes
+from resumes.store.statements import Prepared, blob, insert_into, params_equal
 from resumes.store.store import change_count
 
 
@@ -87,11 +87,6 @@ def find_versions(
 
 # Replacing
 
-DELETE_ROWS: Final = tuple(
-    Prepared(delete(table).where(pk_equals(table))) for table in (resumes, documents)
-)
-"""Delete a resume's rows in the lists and among the documents."""
-
 _HAND_ON: Final = Prepared(
     update(imported_digests)
     .where(
@@ -110,14 +105,12 @@ def replace(connection: Connection, account_id: str, replaced: Mapping[str, Sequ
     """
     pairs = [(by_id, old_id) for by_id, old_ids in replaced.items() for old_id in old_ids]
     rows = [
-        {"account_id": account_id, "id": old_id, "replaced_id": old_id, "by_id": by_id}
-        for by_id, old_id in pairs
+        {"account_id": account_id, "replaced_id": old_id, "by_id": by_id} for by_id, old_id in pairs
     ]
-    for statement in (*DELETE_ROWS, _HAND_ON):
-        statement.run_many(connection, rows)
+    _HAND_ON.run_many(connection, rows)
     noted = [(account_id, by_id, old_id) for by_id, old_id in pairs]
     insert_into(replaced_resumes).run_rows(connection, noted)
-    search_index.remove(connection, account_id, [old_id for _, old_id in pairs])
+    erase_rows(connection, account_id, [old_id for _, old_id in pairs])
 
 
 def replace_others(

@@ -27,6 +27,7 @@ from resumes.store import (
     accounts,
     api_keys,
     creation,
+    forgotten,
     import_history,
     import_ledger,
     import_requests,
@@ -39,6 +40,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.creation import Created, NewResume
 from resumes.store.entry import Entry
+from resumes.store.forgotten import Subject
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.store.import_requests import RequestKind
@@ -212,6 +214,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
     plans.set_plan_limits(store, PlanChange("business", None))
     accounts.create_account(store, "gone")
     accounts.delete_account(store, "gone")
+    forgotten.remember(store, [Subject.of_email("gone@example.com")])
     for account_name in ("ana", "bob"):
         account = accounts.create_account(store, account_name, plan="business")
         api_keys.create_key(store, account_name)

@@ -252,7 +252,10 @@ def load(
     """
     with read() as source:
         total = sum(count_rows(source, table, selection) for table in TABLES)
-        set_facts(session_on(target), store_id=read_fact(session_on(source), "store_id"))
+        # An account file goes to other stores, which remember people by keys of their own.
+        kept = ("store_id", "forget_key") if selection is WHOLE else ("store_id",)
+        facts = {name: read_fact(session_on(source), name) for name in kept}
+        set_facts(session_on(target), **{name: value for name, value in facts.items() if value})
     for table in (plans, deleted_accounts):
         target.execute(delete(table))
     on_rows = count_progress(on_progress, Stage.COPYING, total)

@@ -1,5 +1,5 @@
 """Resumes have a label, a person and the file that they came from, and may replace older versions;
-API keys may be read-only.
+API keys may be read-only; people who were erased are remembered.
 
 The persons of the resumes that are there already are found by the programs that use the store.
 """
@@ -17,7 +17,7 @@ INDEXES = (
 
 
 def upgrade() -> None:
-    """Add the columns, without copying a table."""
+    """Add the columns, without copying a table, and the table of people who were erased."""
     text = sa.Text() if op.get_bind().dialect.name == "sqlite" else sa.Text(collation="C")
     op.add_column("resumes", sa.Column("label", text))
     op.add_column("resumes", sa.Column("person", sa.LargeBinary))
@@ -34,6 +34,12 @@ def upgrade() -> None:
         sa.Column("account_id", text, sa.ForeignKey("accounts.id"), primary_key=True),
         sa.Column("resume_id", text, primary_key=True),
         sa.Column("replaced_id", text, primary_key=True),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "forgotten",
+        sa.Column("digest", sa.LargeBinary, primary_key=True),
+        sa.Column("forgotten_at", text, nullable=False),
         sqlite_with_rowid=False,
     )
     for statement in INDEXES:

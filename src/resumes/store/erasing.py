@@ -1,0 +1,55 @@
+"""Erasing resumes, which is the one way out of a store.
+
+A plain deletion keeps what recovery and repeated requests need: which resume a claim's items and an
+Idempotency-Key became.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, delete, select
+from sqlmodel import Session
+
+from resumes.store import search_index
+from resumes.store.schema import documents, imported_digests, resumes
+from resumes.store.statements import Prepared, params_equal, pk_equals
+from resumes.store.store import change_count
+
+_ERASE_ROWS: Final = tuple(
+    Prepared(delete(table).where(pk_equals(table))) for table in (resumes, documents)
+)
+_ERASE_DIGESTS: Final = Prepared(
+    delete(imported_digests).where(
+        params_equal(imported_digests.c.account_id),
+        imported_digests.c.resume_id == bindparam("id"),
+    )
+)
+
+
+def erase_rows(connection: Connection, account_id: str, resume_ids: Sequence[str]) -> None:
+    """Erase the resumes from lists, documents and index, with their contents still known by digests.
+
+    The caller changes the account's counter.
+    """
+    # Each by its whole key: a list of keys may be looked for all through the account (pitfalls S24).
+    rows = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
+    for statement in _ERASE_ROWS:
+        statement.run_many(connection, rows)
+    search_index.remove(connection, account_id, resume_ids)
+
+
+def erase(session: Session, account_id: str, resume_ids: Sequence[str]) -> int:
+    """Erase those of the resumes that exist, and return how many. The account is locked.
+
+    Which claims and Idempotency-Keys created them stays known.
+    """
+    these = resumes.c.account_id == account_id, resumes.c.id.in_(resume_ids)
+    connection = session.connection()
+    found = connection.execute(select(resumes.c.id).where(*these)).scalars().all()
+    if found:
+        erase_rows(connection, account_id, found)
+        _ERASE_DIGESTS.run_many(
+            connection, [{"account_id": account_id, "id": each} for each in found]
+        )
+        change_count(session, account_id, -len(found))
+    return len(found)

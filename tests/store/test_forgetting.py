@@ -1,0 +1,118 @@
+"""People who were erased, and do not come back."""
+
+from pathlib import Path
+
+import pytest
+
+from resumes.errors import PersonErased
+from resumes.store import (
+    Store,
+    accounts,
+    creation,
+    forgotten,
+    import_history,
+    open_store,
+    stored_resumes,
+)
+from resumes.store.creation import Created, NewResume
+from resumes.store.forgotten import Subject
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.transfer import copies
+from tests.support.resumes import a_claim
+from tests.support.store.builders import MakeAccount, a_person, listed_ids, made_ids
+
+pytestmark = pytest.mark.engines
+
+ADA = "ada@example.com"
+
+
+def create(store: Store, account: accounts.AccountInfo, new: NewResume) -> creation.Outcome:
+    (outcome,) = creation.create(store, account.id, [new])
+    return outcome
+
+
+def test_nothing_of_a_forgotten_address_comes_in_until_it_is_lifted(
+    store: Store, an_account: MakeAccount
+) -> None:
+    mine, theirs = an_account("mine"), an_account("theirs")
+    forgotten.remember(store, [Subject.of_email(" ADA@Example.com")])
+
+    for account in (mine, theirs):
+        for name in ("Ada", None):
+            refused = create(store, account, a_person(name, email="Ada@example.com "))
+            assert isinstance(refused, PersonErased)
+            assert str(refused) == "This person was erased"
+        assert isinstance(create(store, account, a_person("Ada", email="ada@example.org")), Created)
+        assert isinstance(create(store, account, a_person("Ada")), Created)
+        assert len(listed_ids(store, account)) == 2
+
+    assert forgotten.lift(store, [Subject.of_email(ADA)])
+    assert not forgotten.lift(store, [Subject.of_email(ADA)])
+    assert isinstance(create(store, mine, a_person("Ada", email=ADA)), Created)
+
+
+def test_an_account_can_forget_a_person_alone(store: Store, an_account: MakeAccount) -> None:
+    mine, theirs = an_account("mine"), an_account("theirs")
+    (mine_id,) = made_ids([create(store, mine, a_person("Ada Lovelace", email=ADA))])
+    stored = stored_resumes.get_resume(store, mine.id, mine_id)
+    person = Subject.of_resume(stored.document, stored.entry.name)
+    forgotten.remember(store, [person], mine.id)
+
+    lovelace = a_person("LOVELACE, Ada", email=ADA)
+    assert isinstance(create(store, mine, lovelace), PersonErased)
+    assert isinstance(create(store, mine, a_person("Ada's school", email=ADA)), Created)
+    assert isinstance(create(store, theirs, lovelace), Created)
+    assert not forgotten.lift(store, [person])
+    assert forgotten.lift(store, [person], mine.id)
+    assert isinstance(create(store, mine, lovelace), Created)
+
+
+def test_a_resume_without_an_address_is_known_by_its_content(
+    store: Store, an_account: MakeAccount
+) -> None:
+    mine = an_account("mine")
+    nameless = a_person("Ada")
+    forgotten.remember(store, [Subject.of_resume(nameless.resume.document, "Ada")])
+    assert isinstance(create(store, mine, nameless), PersonErased)
+    assert isinstance(create(store, mine, a_person("Ada", title="Nurse")), Created)
+
+
+def test_no_update_brings_a_forgotten_person_back(store: Store, an_account: MakeAccount) -> None:
+    mine = an_account("mine")
+    (made,) = made_ids([create(store, mine, a_person("Bo", email="bo@example.com"))])
+    forgotten.remember(store, [Subject.of_email(ADA)])
+    before = stored_resumes.get_resume(store, mine.id, made)
+    with pytest.raises(PersonErased):
+        stored_resumes.update_resume(store, mine.id, made, a_person("Bo", email=ADA).resume)
+    assert stored_resumes.get_resume(store, mine.id, made) == before
+
+
+def test_repeats_of_what_was_stored_are_refused_too_and_the_ledger_names_nobody(
+    store: Store, an_account: MakeAccount
+) -> None:
+    mine = an_account("mine")
+    new = a_person("Ada", email=ADA)
+    claim = a_claim()._replace(name="mine/class/ada-lovelace.json", source=b"all of Ada")
+    (made,) = made_ids(creation.create(store, mine.id, [new], claim=claim))
+    forgotten.remember(store, [Subject.of_email(ADA)])
+    stored_resumes.delete_resume(store, mine.id, made)
+
+    (again,) = creation.create(store, mine.id, [new], claim=claim)
+    assert isinstance(again, PersonErased)
+    file = import_history.get_file(store, claim.claim_id)
+    assert (file.name, file.outcome, file.reason) == (
+        "mine/forgotten.json",
+        FileOutcome.FAILED,
+        "forgotten",
+    )
+    assert not import_history.find_source(store, file)
+
+
+def test_a_copy_keeps_the_promise(store: Store, an_account: MakeAccount, tmp_path: Path) -> None:
+    an_account("mine")
+    forgotten.remember(store, [Subject.of_email(ADA)])
+    url = f"sqlite:///{tmp_path}/copy.db"
+    copies.copy(store, url)
+    with open_store(url) as copied:
+        mine = accounts.get_account(copied, "mine")
+        assert isinstance(create(copied, mine, a_person("Ada", email=ADA)), PersonErased)
