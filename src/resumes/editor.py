@@ -75,10 +75,14 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 class Saved(NamedTuple):
-    """What became of a draft: with problems nothing was stored."""
+    """What became of a draft: with problems nothing was stored.
+
+    `replaced` are the IDs of the person's other resumes that it replaced.
+    """
 
     problems: Sequence[Issue] = ()
     warnings: Sequence[Issue] = ()
+    replaced: Sequence[str] = ()
 
 
 class Draft:
@@ -132,11 +136,11 @@ class Draft:
             at = find_fault(text, Fault(issues[0].path if issues else None, offset))
             self._line = None if at is None else decoded(text).count("\n", 0, at) + 1
             return Saved(problems=issues or (Issue("", error.message),))
-        stored_resumes.update_resume(
+        updated = stored_resumes.update_resume(
             store, self._account_id, self._resume.entry.id, parsed, check=self._check
         )
         self.discard()
-        return Saved(warnings=parsed.warnings)
+        return Saved(warnings=parsed.warnings, replaced=updated.replaced)
 
     def _check(self, stored: StoredResume) -> None:
         before = self._resume

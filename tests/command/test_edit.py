@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes
+from tests.support.store.builders import index_all
+from tests.support.stores import open_home
 
 Edit = Callable[..., tuple[int, str]]
 
@@ -173,6 +175,22 @@ def test_its_answer_as_json(acme: CommandLine, edit: Edit) -> None:
     _, written = edit(ada, "--json", saves=(a_resume("Zoe", mood="calm"),))
     warning = {"path": "mood", "message": UNKNOWN}
     assert json.loads(written) == {"id": ada, "changed": True, "warnings": [warning]}
+
+
+def test_a_correction_tells_which_resumes_it_replaced(acme: CommandLine, edit: Edit) -> None:
+    ada = {"name": "Ada", "email": "ada@example.org"}
+    header = ada | {"email": "ad@example.org"}
+    [older, typo] = store_resumes(acme.home, a_resume(header=ada), a_resume(header=header))
+    with open_home(acme.home) as store:
+        index_all(store)
+    acme.succeeds("accounts", "set", "acme", "--on-newer", "replace")
+
+    _, written = edit(typo, saves=(a_resume(header=ada),))
+
+    assert written == f"Updated resume {typo}. Replaced {older}.\n"
+    [older] = store_resumes(acme.home, a_resume(header=header))
+    _, written = edit(older, "--json", saves=(a_resume(header=ada),))
+    assert json.loads(written) == {"id": older, "changed": True, "replaced": [typo]}
 
 
 def test_without_a_terminal_it_says_so(acme: CommandLine) -> None:

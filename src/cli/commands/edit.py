@@ -52,8 +52,10 @@ def edit(session: Session, resume_id: str, account: str | None) -> ExitCode:
     if saved.problems:
         say(f"Canceled: nothing was stored. Your text is in {draft.path}")
         return ExitCode.FAILED
+    answer |= {"replaced": list(saved.replaced)} if saved.replaced else {}
     answer |= {"warnings": issues_as_json(saved.warnings)} if saved.warnings else {}
-    session.answer(answer, f"Updated resume {safe_text(resume_id)}.")
+    replaced = f" Replaced {', '.join(saved.replaced)}." if saved.replaced else ""
+    session.answer(answer, f"Updated resume {safe_text(resume_id)}.{replaced}")
     if saved.warnings and not session.as_json:
         say(f"{counted(len(saved.warnings), 'warning').capitalize()}:")
         for issue in saved.warnings:

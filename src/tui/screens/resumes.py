@@ -236,10 +236,9 @@ class ResumeActions(PaneScreen[ResumeRef]):
         elif saved.problems:
             show_message(self, f"Nothing was stored.{_kept(draft)}", "warning")
         else:
-            warnings = counted(len(saved.warnings), "warning") if saved.warnings else ""
-            show_message(
-                self, f"Updated {quoted(entry.shown_title)}{warnings and f', with {warnings}'}."
-            )
+            warnings = f", with {counted(len(saved.warnings), 'warning')}" if saved.warnings else ""
+            replaced = f" Replaced {', '.join(saved.replaced)}." if saved.replaced else ""
+            show_message(self, f"Updated {quoted(entry.shown_title)}{warnings}.{replaced}")
             self.action_reload()
 
     async def _edit(self, draft: Draft) -> Saved | None:
