@@ -15,6 +15,7 @@ from tests.support.pdfs import add_cjk_font, find_cjk_fonts
 from tests.support.terminal.builders import a_document, a_section, stored
 from tests.support.terminal.console import PROGRAM, console
 from tests.support.terminal.driving import (
+    at_rest,
     copied,
     leads,
     presses,
@@ -122,6 +123,7 @@ async def test_two_people_of_one_name_have_a_file_each_also_if_the_folder_was_cl
         await presses(pilot, "k", "o")
         *_, again = await viewer.is_given(3)
         assert again.read_bytes().startswith(b"%PDF-")
+        await at_rest(pilot)  # the viewer has ended, too
     assert not again.parents[1].exists()
 
 
