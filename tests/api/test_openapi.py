@@ -23,6 +23,8 @@ from resumes.analyzer.findings import MAX_REPORTED
 from resumes.analyzer.kinds import Added
 from resumes.analyzer.schema import DATE_RANGE, HEADER, SECTION_TYPES, STYLE
 from resumes.errors import ErrorCode, ResumesError
+from resumes.store import forgotten
+from resumes.store.forgotten import Subject
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server.openapi import ASSETS, SWAGGER_UI, build_document, document_bytes
 from server.request import STATUSES
@@ -251,7 +253,10 @@ def test_every_recorded_refusal_is_as_described() -> None:
     assert seen == {400, 401, 403, 404, 405, 413, 414, 415, 422, 431, 501}
 
 
-def test_what_is_answered_to_a_life_of_a_resume_is_as_described(client: Client) -> None:
+def test_what_is_answered_to_a_life_of_a_resume_is_as_described(
+    client: Client, place: Place
+) -> None:
+    forgotten.remember(place.store, [Subject.of_email("gone@example.org")])
     one, pdf, word = (f"{RESUMES}/{{id}}{suffix}" for suffix in ("", "/pdf", "/docx"))
     for replayed in (None, "true"):
         created = client.post(a_body(mood="calm"), Idempotency_Key="once")
@@ -279,6 +284,7 @@ def test_what_is_answered_to_a_life_of_a_resume_is_as_described(client: Client) 
         (412, "put", one, client.put(resume_id, a_body(), If_Match=shown.headers["ETag"])),
         (404, "put", one, client.put("x", a_body())),
         (400, "put", one, client.put(resume_id, b"{")),
+        (403, "put", one, client.put(resume_id, a_body(header={"email": "gone@example.org"}))),
         (200, "delete", one, client.request("DELETE", path)),
         (404, "get", pdf, client.request("GET", f"{path}/pdf")),
     ):
