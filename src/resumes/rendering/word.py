@@ -5,11 +5,11 @@ child process loads this module, as a file: it imports nothing of the service.
 """
 
 import io
+import re
 import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -20,8 +20,6 @@ from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml.ns import qn
 from docx.oxml.parser import OxmlElement
 from docx.shared import Mm, Pt, RGBColor
-from docx.text.paragraph import Paragraph
-from docx.text.run import Run
 
 MADE_AT: Final = datetime(1980, 1, 1)  # noqa: DTZ001  (the first time that a zip can say, without a zone)
 """The time in the document and of its parts, so that the same page gives the same bytes."""
@@ -57,6 +55,10 @@ _UNUSED: Final = ("thumbnail", "extended-properties", "stylesWithEffects", "cust
 """Parts of python-docx's template that a document can do without, by their relationships."""
 
 
+_CLASSES: Final = {"L": "L", "R": "R", "AL": "R", "AN": "R", "EN": "N", "NSM": "M", "BN": "M"}
+"""Bidirectional classes of characters: letters from left or from right, numbers and marks."""
+
+
 class Part(NamedTuple):
     """A text of a line. `is_address` if it reads from left to right in any script."""
 
@@ -89,48 +91,72 @@ class _Writer:
 
     def __init__(self, document: DocumentObject, *, is_rtl: bool) -> None:
         self._document, self._is_rtl = document, is_rtl
-        self._styles = {style.name: style for style in document.styles}
+        self._style_ids = {style.name: style.style_id for style in document.styles}
+        self._link_ids = dict[str, str]()
+        self._end: Any = document.element.body.sectPr
+        """Before which paragraphs are added. The methods of python-docx look through all for the place."""
+
         # The mark keeps two addresses beside each other from reading from left to right as a whole.
         self._between = " · \u200f" if is_rtl else " · "
 
     def line(self, style: str, *parts: Part) -> None:
         """Add a paragraph with those parts that have a text, if there are any."""
         if present := [part for part in parts if part.text]:
-            paragraph = self._document.add_paragraph(style=self._styles[style])
-            self._fill(paragraph, present)
+            paragraph = self._end.makeelement(qn("w:p"))
+            self._end.addprevious(paragraph)
+            self._fill(paragraph, style, present)
 
-    def _fill(self, paragraph: Paragraph, parts: Iterable[Part]) -> None:
+    def _fill(self, paragraph: Any, style: str, parts: Iterable[Part]) -> None:
+        properties = _add(paragraph, "w:pPr")
+        _add(properties, "w:pStyle", "w:val", self._style_ids[style])
         if self._is_rtl:
-            paragraph._p.get_or_add_pPr().append(OxmlElement("w:bidi"))
+            _add(properties, "w:bidi")
         for number, part in enumerate(parts):
             self._add_runs(paragraph, Part(self._between if number else ""))
             self._add_runs(paragraph, part)
 
-    def _add_runs(self, paragraph: Paragraph, part: Part) -> None:
-        place = paragraph._p
+    def _add_runs(self, place: Any, part: Part) -> None:
         if part.url is not None:
-            # Programs that are strict about addresses refuse a whole document for one with other signs.
-            url = quote(part.url, safe="%/:?#[]@!$&'()*+,;=~")
-            place = OxmlElement("w:hyperlink")
-            link = paragraph.part.relate_to(url, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
-            place.set(qn("r:id"), link)
-            paragraph._p.append(place)
+            place = _add(place, "w:hyperlink", "r:id", self._get_link_id(part.url))
         for text, is_rtl in self._iter_directed(part):
-            run = Run(OxmlElement("w:r"), paragraph)
-            run.style = self._styles["Hyperlink"] if part.url is not None else None
-            run.font.rtl = is_rtl or None
-            run.text = text
-            place.append(run._r)
+            run = _add(place, "w:r")
+            if part.url is not None or is_rtl:
+                properties = _add(run, "w:rPr")
+                if part.url is not None:
+                    _add(properties, "w:rStyle", "w:val", self._style_ids["Hyperlink"])
+                if is_rtl:
+                    _add(properties, "w:rtl")
+            for number, line in enumerate(text.split("\n")):
+                if number:
+                    _add(run, "w:br")
+                _add(run, "w:t", "xml:space", "preserve").text = line
+
+    def _get_link_id(self, url: str) -> str:
+        # Programs that are strict about addresses refuse a whole document for one with other signs.
+        url = quote(url, safe="%/:?#[]@!$&'()*+,;=~")
+        if url not in self._link_ids:
+            self._link_ids[url] = link_id = f"link{len(self._link_ids)}"
+            rels = self._document.part.rels
+            rels.add_relationship(RELATIONSHIP_TYPE.HYPERLINK, url, link_id, is_external=True)
+        return self._link_ids[url]
 
     def _iter_directed(self, part: Part) -> Iterator[tuple[str, bool]]:
-        """Yield the text in pieces, each with whether it reads from right to left."""
+        """Yield the text in pieces, each with whether it reads from right to left, which Word has to be
+        told. Other signs between letters go with these if they agree, and digits with those before, much
+        as in the Unicode Bidirectional Algorithm.
+        """
         text = part.text or ""
-        if part.is_address and self._is_rtl and not _has_rtl(text):
+        classes = "".join(_CLASSES.get(unicodedata.bidirectional(char), "O") for char in text)
+        if part.is_address and self._is_rtl and "R" not in classes:
             yield f"\u200e{text}", False
             return
-        pairs = zip(text, _directions(text, is_rtl=self._is_rtl), strict=True)
-        for is_rtl, piece in groupby(pairs, key=lambda pair: pair[1]):
-            yield "".join(char for char, _ in piece), is_rtl
+        own, other = "RL" if self._is_rtl else "LR"
+        pieces, end = list[tuple[str, bool]](), 0
+        for found in re.finditer(f"{other}(?:[^{own}]*[{other}NM])?", classes):
+            pieces += [(text[end : found.start()], self._is_rtl)]
+            pieces += [(text[found.start() : found.end()], not self._is_rtl)]
+            end = found.end()
+        yield from (piece for piece in [*pieces, (text[end:], self._is_rtl)] if piece[0])
 
     def _paragraphs(self, text: str | None, style: str = "Normal") -> None:
         for line in (text or "").split("\n"):
@@ -174,46 +200,16 @@ class _Writer:
         """Put the name and the number of the page at the foot of the second and later pages."""
         section = self._document.sections[0]
         section.different_first_page_header_footer = True
-        paragraph = section.footer.paragraphs[0]
-        paragraph.style = self._styles["Footer"]
-        self._fill(paragraph, [Part(name + self._between)])
-        number = OxmlElement("w:fldSimple")
-        number.set(qn("w:instr"), "PAGE")
-        number.append(OxmlElement("w:r"))
-        paragraph._p.append(number)
+        paragraph: Any = section.footer.paragraphs[0]._p
+        self._fill(paragraph, "Footer", [Part(name + self._between)])
+        _add(_add(paragraph, "w:fldSimple", "w:instr", "PAGE"), "w:r")
 
 
-_STRONG: Final = {"L": False, "R": True, "AL": True, "AN": True}
-
-
-def _has_rtl(text: str) -> bool:
-    return any(_STRONG.get(unicodedata.bidirectional(char)) for char in text)
-
-
-def _directions(text: str, *, is_rtl: bool) -> list[bool]:
-    """Return for each character whether it reads from right to left, as the whole does if `is_rtl`.
-
-    Word has to be told. Marks go with their letter, digits with the letter before them, and other signs
-    with the letters around them if these agree, much as in the Unicode Bidirectional Algorithm.
-    """
-    if not is_rtl and not _has_rtl(text):
-        return [False] * len(text)
-    before, found = is_rtl, list[bool | None]()
-    for kind in map(unicodedata.bidirectional, text):
-        before = _STRONG.get(kind, before)
-        if kind in ("NSM", "BN") and found:
-            found.append(found[-1])
-        else:
-            found.append(before if kind in _STRONG or kind == "EN" else None)
-    after, following = is_rtl, list[bool]()
-    for known in reversed(found):
-        following.append(after)
-        after = after if known is None else known
-    before, directions = is_rtl, list[bool]()
-    for known, after in zip(found, reversed(following), strict=True):
-        before = before if known is None else known
-        directions.append(before if known is not None or before == after else is_rtl)
-    return directions
+def _add(parent: Any, name: str, attribute: str = "", value: str = "") -> Any:
+    """Return a new last child element, perhaps with an attribute."""
+    child = parent.makeelement(qn(name), {qn(attribute): value} if attribute else None)
+    parent.append(child)
+    return child
 
 
 def _set_up(document: DocumentObject, page: Mapping[str, Any]) -> None:
