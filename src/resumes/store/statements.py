@@ -204,12 +204,6 @@ rows_as_json = by_engine(
 )
 """All rows as one JSON text, an array of arrays, which is cheaper than a Python object per value."""
 
-document_email = by_engine(
-    sqlite="json_extract({}, '$.header.email')", postgresql="({}::json #>> '{{header,email}}')"
-)
-"""The email address of a document; NULL if it has none."""
-
-
 rare = by_engine(sqlite="unlikely({})", postgresql="({})")
 """A condition that few rows meet, so that SQLite prefers an index that begins with it to the key."""
 
