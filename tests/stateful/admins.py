@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import MultipleResults, multiple, rule
 
 from resumes.errors import Conflict, NotFound
-from resumes.store import accounts, api_keys
+from resumes.store import accounts, api_keys, labels, search, stored_resumes
 from resumes.store.identifiers import POSITION_DIGITS
 from resumes.store.transfer.account_import import import_account
 from tests.stateful.model import Account, Chain, Export, Key, Plan
@@ -19,8 +19,10 @@ from tests.stateful.world import (
     EXPORTS,
     HOUR_US,
     KEYS,
+    LABELS,
     NAMES,
     NO_KEY,
+    PLACES,
     PLANS,
     SavedStore,
     World,
@@ -51,6 +53,31 @@ class Admins(World):
         with pytest.raises(Conflict):
             accounts.create_account(self.reach.store, name, plan=plan)
         return NO_KEY
+
+    @rule(name=NAMES, places=st.lists(PLACES, min_size=1, max_size=3), label=LABELS)
+    def label(self, name: str, places: list[int], label: str | None) -> None:
+        """Some resumes have another label, or none."""
+        account = self.model.find_open(name)
+        if account is None:
+            return
+        ids = [*dict.fromkeys(account.nth(place) for place in places)]
+        done = labels.set_label(self.reach.store, account.id, ids, label)
+        assert done == len(account.resumes.keys() & ids)
+        for resume_id in account.resumes.keys() & ids:
+            account.label(resume_id, label)
+
+    @rule(name=NAMES, label=LABELS.filter(bool))
+    def delete_label(self, name: str, label: str) -> None:
+        """All resumes of a label are gone."""
+        account = self.model.find_open(name)
+        if account is None:
+            return
+        found = search.iter_entries(self.reach.store, account.id, label=label)
+        ids = [entry.id for entry in found]
+        assert ids == account.with_label(label)
+        assert stored_resumes.delete_resumes(self.reach.store, account.id, ids) == len(ids)
+        for resume_id in ids:
+            account.remove(resume_id)
 
     @rule(name=NAMES, how=DELETIONS)
     def delete_account(self, name: str, how: str) -> None:

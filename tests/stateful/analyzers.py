@@ -55,7 +55,7 @@ class Analyzers(World):
         self.imports.ignored.add(f"{name}/ignored{ending}")
 
     def _write(self, path: Path, content: bytes) -> None:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         written_s = FIRST_S + len(self.imports.files)
         os.utime(path, (written_s, written_s))

@@ -9,7 +9,7 @@ from resumes.store.identifiers import RESUME_ID
 from tests.stateful import model, requests
 from tests.stateful.model import ONCE_FOR, ONCE_FOR_US, Chain, Key, Once, Stored, list_entries
 from tests.stateful.requests import Answer, Body, Look
-from tests.stateful.world import BODIES, CHAINS, NAMES, NO_KEY, PLACES, World
+from tests.stateful.world import BODIES, CHAINS, LABELS, NAMES, NO_KEY, PLACES, World
 
 ONCE = st.sampled_from([None, "once-1", "once-2"])
 LIMITS = st.sampled_from([1, 2, 3, None])
@@ -28,13 +28,13 @@ class Clients(World):
         """There is another resume to be sent."""
         return self.new_body(look)
 
-    @rule(name=NAMES, body=BODIES, once=ONCE)
-    def create(self, name: str, body: Body, once: str | None) -> None:
+    @rule(name=NAMES, body=BODIES, once=ONCE, label=LABELS)
+    def create(self, name: str, body: Body, once: str | None, label: str | None) -> None:
         """A create is answered as the account's plan and the resume demand.
 
         A repeat of an Idempotency-Key has the first answer again.
         """
-        self._create(self.key_of(name), body, once)
+        self._create(self.key_of(name), body, once, label)
 
     @rule(name=NAMES, body=BODIES, once=ONCE, is_late=st.booleans())
     def create_unheard(self, name: str, body: Body, once: str | None, is_late: bool) -> None:
@@ -63,12 +63,12 @@ class Clients(World):
         self.use_all_keys()
         self._create(self.key_of(name), body, once)
 
-    def _create(self, key: Key, body: Body, once: str | None) -> None:
+    def _create(self, key: Key, body: Body, once: str | None, label: str | None = None) -> None:
         since_us = self.reach.now_us()
         if not self.model.is_certain(key, once, since_us):
             return
         expected = self.model.creates(key, body, once, since_us)
-        answer = self.reach.ask(requests.creating(body.raw, once), key.secret)
+        answer = self.reach.ask(requests.creating(body.raw, once, label), key.secret)
         model.check(answer, expected)
         is_replayed = answer.headers.get("idempotent-replayed") == "true"
         assert is_replayed == (expected.resume_id is not None)
@@ -78,13 +78,19 @@ class Clients(World):
         if is_replayed:
             assert answer.json["id"] == expected.resume_id
         else:
-            self._stored(key, body, once, answer.json["id"], since_us)
+            self._stored(key, body, once, answer.json["id"], since_us, label)
 
     def _stored(
-        self, key: Key, body: Body, once: str | None, resume_id: str, since_us: int
+        self,
+        key: Key,
+        body: Body,
+        once: str | None,
+        resume_id: str,
+        since_us: int,
+        label: str | None = None,
     ) -> None:
         assert RESUME_ID.fullmatch(resume_id)
-        key.account.add(resume_id, Stored(body, since_us, self.reach.now_us()))
+        key.account.add(resume_id, Stored(body, since_us, self.reach.now_us(), label=label))
         if once is not None:
             # A database server has a clock of its own, which no rule sets.
             for_us = ONCE_FOR_US if self.reach.store.path is not None else math.inf
@@ -143,6 +149,18 @@ class Clients(World):
         model.check(self.reach.ask(requests.of_one("DELETE", resume_id), key.secret), expected)
         if expected.status == 200:
             key.account.remove(resume_id)
+
+    @rule(name=NAMES, label=LABELS.filter(bool))
+    def list_label(self, name: str, label: str) -> None:
+        """The resumes of a label are listed, and no others."""
+        key = self.key_of(name)
+        expected = self.model.lists(key, self.reach.now_us())
+        answer = self.reach.ask(requests.of_label(label), key.secret)
+        model.check(answer, expected)
+        if expected.status == 200:
+            ids = key.account.with_label(label)
+            cursor = ids[99] if len(ids) > 100 else None
+            model.check_page(answer, key.account, ids[:100], cursor)
 
     @rule(target=CHAINS, name=NAMES, limit=LIMITS, of=st.none() | NAMES, place=PLACES)
     def begin_to_list(self, name: str, limit: int | None, of: str | None, place: int) -> Chain:

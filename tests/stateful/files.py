@@ -14,6 +14,9 @@ from tests.stateful.requests import MAX_BYTES, Body
 from tests.support.inbox import oracle
 from tests.support.inbox.packing import gzipped, zipped
 
+LABEL: Final = "class-2026"
+"""The folder below an account's that all files are dropped in."""
+
 
 class State(StrEnum):
     """How far a file is, as far as is known."""
@@ -93,7 +96,7 @@ class File:
     @property
     def name(self) -> str:
         """Where it was dropped, below the watched folder."""
-        return f"{self.folder}/{self.stem}{self.content.ending}"
+        return f"{self.folder}/{LABEL}/{self.stem}{self.content.ending}"
 
     @property
     def is_pending(self) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from resumes.store import Store, import_requests
 from resumes.store.entry import Entry
 from resumes.store.import_ledger import FileOutcome
-from tests.stateful.files import End, Ends, File, Item, State
+from tests.stateful.files import LABEL, End, Ends, File, Item, State
 from tests.stateful.model import Account, Model, Stored, list_entries
 from tests.stateful.requests import Body
 from tests.support.inbox import oracle
@@ -48,7 +48,8 @@ class Imports:
         for account in self._model.accounts.values():
             if account.is_open:
                 for entry, body in self._find_new(store, account, queue):
-                    account.add(entry.id, Stored(body, since_us, until_us), is_imported=True)
+                    stored = Stored(body, since_us, until_us, label=LABEL)
+                    account.add(entry.id, stored, is_imported=True)
         brought = {file: self._note_items(file, ends) for file in queue}
         for file in queue:
             file.kills += not is_drained

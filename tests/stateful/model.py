@@ -46,6 +46,7 @@ class Stored:
     since_us: int
     until_us: int
     is_updated: bool = False
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,14 @@ class Account:
         """The resume has this content, in its place; that of its file is still known as its own."""
         stored = self.resumes[resume_id]
         self.resumes[resume_id] = dataclasses.replace(stored, body=body, is_updated=True)
+
+    def label(self, resume_id: str, label: str | None) -> None:
+        """The resume has this label, and is as it was otherwise."""
+        self.resumes[resume_id] = dataclasses.replace(self.resumes[resume_id], label=label)
+
+    def with_label(self, label: str) -> list[str]:
+        """The ids of the resumes that have the label, in their order."""
+        return [id_ for id_, stored in self.resumes.items() if stored.label == label]
 
     def remove(self, resume_id: str) -> None:
         """The resume is gone; its content may be imported again."""
@@ -366,7 +375,9 @@ def check_page(answer: Answer, account: Account, ids: list[str], cursor: str | N
     assert answer.json["pagination"]["cursor"] == cursor
     for entry in entries:
         stored = account.resumes[entry["id"]]
-        assert entry.keys() == {"id", "title", "filename", "createdAt", "updatedAt"}
+        labelled = set() if stored.label is None else {"label"}
+        assert entry.keys() == {"id", "title", "filename", "createdAt", "updatedAt"} | labelled
+        assert entry.get("label") == stored.label
         assert entry["title"] == stored.body.title
         assert entry["filename"] == f"{''.join(stored.body.name.split())}Resume.pdf"
         assert timestamp(stored.since_us) <= entry["createdAt"] <= timestamp(stored.until_us)

@@ -116,15 +116,21 @@ class Answer:
     json: Any
 
 
-def creating(body: bytes, once: str | None = None) -> Request:
-    """Creates the resume, under an Idempotency-Key if one is given."""
-    return Request("POST", body=body, headers={} if once is None else {"Idempotency-Key": once})
+def creating(body: bytes, once: str | None = None, label: str | None = None) -> Request:
+    """Creates the resume, under an Idempotency-Key if one is given, and with the label."""
+    path = RESUMES if label is None else f"{RESUMES}?label={label}"
+    return Request("POST", path, body, {} if once is None else {"Idempotency-Key": once})
 
 
 def listing(cursor: str, limit: int | None) -> Request:
     """A page; without a limit of the usual size."""
     query = f"cursor={cursor}" if limit is None else f"cursor={cursor}&limit={limit}"
     return Request(path=f"{RESUMES}?{query}")
+
+
+def of_label(label: str) -> Request:
+    """The resumes of a label."""
+    return Request(path=f"{RESUMES}?limit=100&label={label}")
 
 
 def of_one(method: str, resume_id: str, body: bytes = b"", **headers: str) -> Request:

@@ -136,7 +136,7 @@ def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(
     chain = service.begin_to_list(name="ana", limit=2, of=None, place=0)
 
     def go_on(body: Body, once: str | None) -> None:
-        service.create(name="ana", body=body, once=once)
+        service.create(name="ana", body=body, once=once, label="a")
         service.drain()
         service.follow(chain=chain, pages=3)
         service.everything_is_where_it_was_put()

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from resumes.store import accounts, api_keys, plans, stored_resumes
 from resumes.store.plans import PlanChange
 from tests.stateful import requests
-from tests.stateful.files import File, Item
+from tests.stateful.files import LABEL, File, Item
 from tests.stateful.imports import Imports
 from tests.stateful.in_process import InProcess
 from tests.stateful.model import (
@@ -56,6 +56,7 @@ FIRST_BODIES: Final = 6
 """More than the smaller plans have room for."""
 
 NAMES: Final = st.sampled_from(["ana", "bo"])
+LABELS: Final = st.sampled_from([None, "a", LABEL])
 PLACES: Final = st.integers(0, 9)
 """Which of several, counted round and round, so that what is drawn never depends on how many."""
 
@@ -152,8 +153,9 @@ class World(RuleBasedStateMachine):
         mine = [one for one in self.model.accounts.values() if one.is_open]
         assert known == {account.name: account.id for account in mine}
         for account in mine:
-            found = [(entry.id, entry.name) for entry in list_entries(store, account)]
-            assert found == [(id_, one.body.name) for id_, one in account.resumes.items()]
+            found = [(one.id, one.name, one.label) for one in list_entries(store, account)]
+            resumes = account.resumes.items()
+            assert found == [(id_, one.body.name, one.label) for id_, one in resumes]
 
     def teardown(self) -> None:
         """Unless a rule failed: what is left to import is imported, and all are as they were sent."""
