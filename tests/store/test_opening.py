@@ -17,6 +17,7 @@ from resumes.store import (
     api_keys,
     creation,
     import_history,
+    labels,
     open_store,
     plans,
     schema,
@@ -33,6 +34,7 @@ from resumes.store.idempotency import prune_async
 from resumes.store.import_history import count_files
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.statements import driver
+from resumes.store.stored_resumes import Sort
 from resumes.store.write_queue import not_text
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import a_full_disk
@@ -270,6 +272,14 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
             store, ana, cursor="f" * 24, label="a", is_newest_first=True
         ),
         "resumes USING INDEX ix_resumes_label (account_id=? AND label=? AND id<?)",
+    ),
+    "a label by name": (
+        lambda store, ana, _: stored_resumes.list_sorted(store, ana, Sort.NAME, label="a"),
+        "resumes USING INDEX ix_resumes_label (account_id=? AND label=?)",
+    ),
+    "the labels": (
+        lambda store, ana, _: labels.list_labels(store, ana),
+        "COVERING INDEX ix_resumes_label (account_id=? AND label>?)",
     ),
     "the newest files": (
         lambda store, ana, _: import_history.list_files(store, account_id=ana),

@@ -207,8 +207,8 @@ def list_sorted(
         )
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
-    listed = [resumes.c.account_id == account_id]
-    listed += [] if label is None else [resumes.c.label == label]
+    listed: list[ColumnElement[Any]] = [resumes.c.account_id == account_id]
+    listed += [] if label is None else [rare(resumes.c.label == label)]
     with store.read() as connection:
         ids = _ids_by_name(connection, listed, sort, after=after, limit=limit + 1)
         page = select(*COLUMNS).where(*listed, resumes.c.id.in_(ids))
@@ -220,7 +220,7 @@ def list_sorted(
 
 def _ids_by_name(
     connection: Connection,
-    listed: Sequence[ColumnElement[bool]],
+    listed: Sequence[ColumnElement[Any]],
     sort: Sort,
     *,
     after: str,

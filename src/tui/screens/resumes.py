@@ -304,6 +304,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
         if (label := await self.app.push_screen_wait(dialog)) is None:
             return
         ids = [entry.id for entry in entries]
+        show_message(self, f"Saving the label of {what}…")
         await call(store, lambda store: set_label(store, account_id, ids, label or None))
         done = f'Set the label "{label}" of {what}.' if label else f"Removed the label of {what}."
         show_message(self, done)
