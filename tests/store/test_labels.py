@@ -116,6 +116,8 @@ def test_a_changed_label_is_listed_and_found_at_once(store: Store, ana: AccountI
     assert ids(store, ana, "label:new") == made[1:]
     assert ids(store, ana, "label:old") == made[:1]
     assert ids(store, ana, "ada", label="new") == made[1:]
+    labels.set_label(store, ana.id, made[:2], "Émile")
+    assert labels.list_labels(store, ana.id) == [("Émile", 2), ("new", 2)]
     labels.set_label(store, ana.id, made, None)
     assert labels.list_labels(store, ana.id) == []
     assert ids(store, ana, "label:new") == ids(store, ana, "ada", label="new") == []

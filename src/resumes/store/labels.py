@@ -11,7 +11,7 @@ from resumes.errors import InvalidArgument
 from resumes.store import search_index
 from resumes.store.schema import Document, ResumeRow
 from resumes.store.store import Store
-from resumes.text import is_harmless
+from resumes.text import folded, is_harmless
 
 MAX_LABEL_CHARS: Final = 100
 
@@ -47,11 +47,13 @@ def label_of_folder(folder: str) -> str | None:
 
 
 def list_labels(store: Store, account_id: str) -> list[LabelCount]:
-    """Return the account's labels in the order of their characters."""
+    """Return the account's labels in alphabetical order, without regard to case and accents."""
     label = col(ResumeRow.label)
     of_account = ResumeRow.account_id == account_id, label.is_not(None)
-    counts = select(label, func.count()).where(*of_account).group_by(label).order_by(label)
-    return [LabelCount(*row) for row in store.fetch(counts)]
+    counts = store.fetch(select(label, func.count()).where(*of_account).group_by(label))
+    return sorted(
+        (LabelCount(*row) for row in counts), key=lambda count: (folded(count.label), count.label)
+    )
 
 
 def set_label(
