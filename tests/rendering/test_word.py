@@ -1,5 +1,6 @@
 """Resumes as Word documents, as other programs read them."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -16,16 +17,20 @@ import pytest
 from resumes.analyzer import parse_imported, shown_view
 from resumes.analyzer.schema import SECTION_TYPES
 from resumes.rendering import FileType, PageOptions, Renderer, TooLong, compose
+from resumes.rendering.fonts import FOLDER
 from tests.support.documents import CORPUS, a_document, iter_files, with_section
 from tests.support.pdfs import (
+    CJK,
     SAMPLES,
     absent,
+    find_cjk_fonts,
     fold,
     header_of,
     load,
     read_with_pdftotext,
     sections_of,
     texts_of,
+    words_of,
 )
 
 ID = "0123456789abcdef0123f7e2"
@@ -227,12 +232,23 @@ def test_an_anonymous_document_has_no_name_address_or_number_in_any_part(
     renderer: Renderer, sample: str
 ) -> None:
     document = load(SAMPLES[sample])
-    word = draw(renderer, document, is_anonymous=True)
+    assert_anonymous(draw(renderer, document, is_anonymous=True), document)
+
+
+@pytest.mark.skipif(not JSON_RESUMES.exists(), reason="the corpus is not part of the project")
+@pytest.mark.slow
+def test_no_anonymous_document_of_a_real_resume_says_whose_it_is(renderer: Renderer) -> None:
+    for _, body in list(iter_files(JSON_RESUMES))[:40]:
+        document = shown_view(parse_imported(body).document)
+        assert_anonymous(draw(renderer, document, is_anonymous=True), document)
+
+
+def assert_anonymous(word: Word, document: dict[str, Any]) -> None:
+    """No part of it says whose it is."""
     header = document["header"]
     said = [header[field] for field in ("name", "email", "phone", "website") if header.get(field)]
     for text in (re.sub("^https?://", "", each) for each in said):
         if len(text) > 2:
-            assert fold(text) not in fold(word.text)
             for part in word.parts.values():
                 assert fold(text) not in fold(re.sub("<[^>]*>", "", part.decode()))
                 assert text.encode() not in part
@@ -290,23 +306,22 @@ def test_libreoffice_opens_the_samples_with_every_text(renderer: Renderer, tmp_p
         documents |= {f"real-{number}": document for number, document in enumerate(real[:64])}
     for name, document in documents.items():
         (tmp_path / f"{name}.docx").write_bytes(draw(renderer, document).body)
-    words = [
-        f"-env:UserInstallation=file://{tmp_path}/profile",
-        "--headless",
-        "--convert-to",
-        "pdf",
-    ]
+    profile = f"-env:UserInstallation=file://{tmp_path}/profile"
     files = sorted(map(str, tmp_path.glob("*.docx")))
+    (tmp_path / "fonts").symlink_to(FOLDER / "fonts")
     subprocess.run(
-        [soffice, *words, "--outdir", str(tmp_path), *files],
+        [soffice, profile, "--headless", "--convert-to", "pdf", "--outdir", str(tmp_path), *files],
         check=True,
         timeout=280,
         capture_output=True,
+        env=os.environ | {"XDG_DATA_HOME": str(tmp_path)},
     )
 
     for name, document in documents.items():
         body = (tmp_path / f"{name}.pdf").read_bytes()
         found = read_with_pdftotext(body) + read_with_pdftotext(body, "-raw")
-        lost = absent(texts_of(document), found)
-        # Scripts whose letters change their forms are read back otherwise.
-        assert lost == [] or name.endswith(("-ar", "-hi")), name
+        if name == "arabic-teacher-elegant-ar":  # poppler leaves out some of its vowel signs
+            words = words_of(texts_of(document))
+            assert sum(word in fold(found) for word in words) >= 0.9 * len(words)
+        elif name not in CJK or find_cjk_fonts():
+            assert absent(texts_of(document), found) == [], name
