@@ -55,6 +55,7 @@ class Word:
             assert archive.testzip() is None
             self.parts = {entry.filename: archive.read(entry) for entry in archive.infolist()}
             self.dates = {entry.date_time for entry in archive.infolist()}
+            self.modes = {entry.external_attr >> 16 for entry in archive.infolist()}
         self.root = ElementTree.fromstring(self.parts["word/document.xml"])
 
     def lines(self) -> Iterator[tuple[str, str]]:
@@ -174,6 +175,7 @@ def test_dates_and_words_are_in_the_language_of_the_resume(renderer: Renderer) -
     for word, language in ((german, "de"), (japanese, "ja")):
         assert word.properties["language"] == language
         assert f'w:val="{language}' in styles(word, "lang")
+        assert 'w:bidi="ar-SA"' in styles(word, "lang")
 
 
 def styles(word: Word, element: str) -> str:
@@ -271,6 +273,7 @@ def test_two_processes_write_the_same_bytes(renderer: Renderer) -> None:
     with closing(Renderer([], timeout_s=60)) as other:
         assert draw(other, document).body == word.body
     assert word.dates == {(1980, 1, 1, 0, 0, 0)}
+    assert word.modes == {0o600}
 
 
 def test_no_text_breaks_the_document(renderer: Renderer) -> None:

@@ -255,7 +255,10 @@ def _set_styles(document: DocumentObject, page: Mapping[str, Any]) -> None:
     }.items():
         fonts.set(qn(f"w:{name}"), font)
     defaults.insert(0, fonts)
-    for name in ("val", "eastAsia", "bidi"):
+    kind = (
+        "eastAsia" if language in ("ja", "ko", "zh") else "bidi" if page["dir"] == "rtl" else "val"
+    )
+    for name in ("val", kind):
         defaults.find(qn("w:lang")).set(qn(f"w:{name}"), _REGIONS.get(language, language))
     accent = RGBColor.from_string(look["accent"].removeprefix("#"))
     link = styles.add_style("Hyperlink", WD_STYLE_TYPE.CHARACTER, builtin=True)
@@ -288,5 +291,6 @@ def _packed(document: DocumentObject) -> bytes:
     with zipfile.ZipFile(written) as source, zipfile.ZipFile(packed, "w") as target:
         for part in source.infolist():
             entry = zipfile.ZipInfo(part.filename, MADE_AT.timetuple()[:6])
+            entry.external_attr = 0o600 << 16  # its owner may read it when it is unpacked
             target.writestr(entry, source.read(part), zipfile.ZIP_DEFLATED)
     return packed.getvalue()
