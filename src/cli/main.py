@@ -43,6 +43,10 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "cli.commands.resumes:delete",
             "Delete a resume, or all resumes of a label, a search or a time.",
         ),
+        "forget": (
+            "cli.commands.forget:forget",
+            "Erase a person from the store and the watched folders, for good.",
+        ),
         "label": ("cli.commands.labels:label", "Change the label of resumes."),
         "labels": ("cli.commands.labels:labels", "List an account's labels."),
         "imports": (

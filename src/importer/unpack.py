@@ -51,7 +51,7 @@ from resumes.watched_names import (
 __all__ = ["CannotUnpack", "Limits", "Part", "Unpacked", "is_bundle", "unpack"]
 
 _GZ, _ZIP = ".gz", ".zip"
-_LINES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
+LINES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
 MAX_PLACE_CHARS = 200
 """The maximum length of a member's name in messages, in characters."""
@@ -89,7 +89,7 @@ def unpack(name: str, body: bytes, limits: Limits) -> Unpacked:
     if packing == _ZIP:
         archive, members, skipped = open_archive(body, limits)
         return Unpacked(_iter_zip(archive, members, limits), skipped)
-    is_by_line = extension in _LINES
+    is_by_line = extension in LINES
     content = gunzip(body, limits, is_by_line=is_by_line) if packing == _GZ else body
     return Unpacked(unpack_content(content, limits, is_by_line=is_by_line))
 
@@ -155,7 +155,7 @@ _SEPARATOR = re.compile(r"[/\\]")
 _SECOND_BYTE = re.compile(r"(?<=[^\x00-\x7f])[@-~]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 # What zipfile raises for damaged or malicious archives.
-_DAMAGED = (
+DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -199,7 +199,7 @@ def open_archive(body: bytes, limits: Limits) -> Archive:
         raise invalid_archive(f"The zip archive has more than {limits.max_members:,} members")
     try:
         archive = ZipFile(io.BytesIO(body))
-    except _DAMAGED:
+    except DAMAGED:
         message = "The zip archive is damaged or truncated"
         if not body.startswith(ZIP_MAGICS):
             message = "It is not a zip archive, despite its name"
@@ -291,7 +291,7 @@ def inflate_member(
     try:
         with archive.open(info) as member:
             content = inflate(member.read, limits, is_by_line=is_by_line)
-    except _DAMAGED:
+    except DAMAGED:
         raise invalid_archive("It is damaged") from None
     if len(content) != info.file_size:
         raise invalid_archive("It is damaged: shorter than the archive says")
@@ -314,7 +314,7 @@ def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[
     try:
         if member.obstacle is not None:
             raise member.obstacle
-        is_by_line = member.extension in _LINES
+        is_by_line = member.extension in LINES
         content = inflate_member(opened, member.info, limits, is_by_line=is_by_line)
         return unpack_content(content, limits, is_by_line=is_by_line)
     except CannotUnpack as error:

@@ -80,7 +80,7 @@ def test_all_resumes_of_a_label_or_a_search_are_deleted(classes: CommandLine) ->
     assert (deleted.exit_code, deleted.stdout) == (0, "")
     assert deleted.stderr == (
         'Deleted 2 resumes from account "acme". Imported files, backups and exports are kept: '
-        "see docs/security.md to erase them.\n"
+        "see docs/erasing.md to erase a person.\n"
     )
     assert names(classes) == ["Ada 2", "Bo 2"]
     again = classes("delete", "--label", "class-2025")

@@ -230,7 +230,7 @@ def test_a_deleted_resume_is_gone_and_its_place_free(acme: CommandLine) -> None:
 
     assert deleted.stderr == (
         f'Deleted resume {ada} from account "acme". '
-        "Its imported file, backups and exports are kept: see docs/security.md to erase them.\n"
+        "Its imported file, backups and exports are kept: see docs/erasing.md to erase a person.\n"
     )
     assert acme.answers("delete", bo, "--yes", "--json") == {"deleted": bo}
     assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == 0

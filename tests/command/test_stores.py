@@ -95,33 +95,6 @@ def test_what_is_restored_takes_the_place_of_the_store_unless_that_is_in_use(
     assert "acme" in new.succeeds("accounts", "list")
 
 
-def test_a_person_who_was_erased_as_the_page_says_is_in_no_file(acme: CommandLine) -> None:
-    name, inbox = "Xyzzy Plughsson", acme.home / "inbox"
-    (inbox / "acme/cv.json").write_bytes(a_resume(name, unknown=1))
-    (inbox / "acme/bad.json").write_bytes(a_resume(name, sections=[]))
-    acme("watch", "--once")
-    assert len(mentions(inbox, name)) > 1
-    [resume] = acme.answers("list", "--filter", name, "--json")["resumes"]
-
-    acme.succeeds("delete", resume["id"], "--yes")
-    for path in mentions(inbox, name):
-        path.unlink()
-    acme.succeeds("imports", "dismiss", "--all")
-    backup = acme.home / "clean.db"
-    acme.succeeds("db", "backup", str(backup))
-    acme.succeeds("db", "restore", str(backup))
-    for path in (backup, *acme.home.glob("resumes.db.before-restore-*")):
-        path.unlink()
-
-    assert mentions(acme.home, name) == []
-
-
-def mentions(folder: Path, text: str) -> list[Path]:
-    """The files below the folder that have the text."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return [path for path in files if text.encode() in path.read_bytes()]
-
-
 @pytest.mark.parametrize("name", ["config.toml", "first-key"])
 def test_what_a_home_reads_as_its_own_is_no_name_for_a_backup_an_export_or_a_store(
     acme: CommandLine, name: str

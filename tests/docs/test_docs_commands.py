@@ -78,6 +78,7 @@ SCENES: Final[Mapping[str, Scene]] = {
         )
     ),
     "docs/backups.md": Scene(before=ANA, home="/srv/resumes"),
+    "docs/erasing.md": Scene(before=ANA),
     "docs/exports.md": Scene(before=ANA),
     "docs/finding.md": Scene(before=("resumes accounts create ana --plan business",)),
     "docs/moving.md": Scene(

@@ -490,7 +490,7 @@ def delete(
     return ExitCode.FAILED if unsearched else ExitCode.DONE
 
 
-KEPT = ", backups and exports are kept: see docs/security.md to erase them."
+KEPT = ", backups and exports are kept: see docs/erasing.md to erase a person."
 
 
 def _delete_all(store: Store, account: AccountInfo, ids: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ gets quoted and PostgreSQL as parameters.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import ClassVar, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from resumes.search.query import Query, label_terms
 from resumes.search.words import BY_BEGINNINGS, EVERY_RESUME
 from resumes.store.entry import Entry
 from resumes.store.statements import driver, run_many
+from resumes.store.store import Store
 
 SMALL_UNIT: Final = 1_024
 LARGE_UNIT: Final = 16_384
@@ -390,6 +392,42 @@ def remove_unused_words(session: Session, after: str) -> str | None:
     words = driver(connection).run(_NEXT_WORDS, [after, CHECKED_WORDS]).rows
     if not words:
         return None
-    run_many(connection, _LOCK_WORDS, [()])
-    run_many(connection, _REMOVE_UNUSED, [(_array(word for (word,) in words),)])
+    _remove_unused(session, [word for (word,) in words])
     return str(words[-1][0])
+
+
+def _remove_unused(session: Session, words: Iterable[str]) -> None:
+    connection = session.connection()
+    run_many(connection, _LOCK_WORDS, [()])
+    run_many(connection, _REMOVE_UNUSED, [(_array(words),)])
+
+
+MERGED_PAGES: Final = 64
+"""How many pages of the index one transaction merges."""
+
+
+def purge(store: Store, tokens: Iterable[str]) -> None:
+    """Let no trace of removed entries stay in the index; `tokens` are those that they had.
+
+    FTS5 keeps the tokens of removed rows until it merges what has them. This merges all, in many short
+    transactions.
+    """
+    if store.path is None:
+        words = sorted(tokens)
+        for start in range(0, len(words), CHECKED_WORDS):
+            some = words[start : start + CHECKED_WORDS]
+            store.write(partial(_remove_unused, words=some))
+        return
+
+    def merge(pages: int, session: Session) -> bool:
+        raw = driver(session.connection())
+        before = raw.total_changes
+        raw.execute(_MERGE, [pages])
+        return bool(raw.total_changes - before >= 2)  # as FTS5's documentation says
+
+    pages = -MERGED_PAGES  # begins a merge of all
+    while store.write(partial(merge, pages)):
+        pages = MERGED_PAGES
+
+
+_MERGE: Final = "INSERT INTO search_tokens (search_tokens, rank) VALUES ('merge', ?)"

@@ -154,6 +154,13 @@ class Store(AbstractContextManager["Store", None]):
         """
         return None
 
+    def clear_log(self) -> bool:
+        """Empty the store's log, which holds what was overwritten since; return False if readers prevent it.
+
+        A server keeps its log as its owner configured it.
+        """
+        return True
+
     @abstractmethod
     def measure(self) -> Size:
         """Return how large the store is now. Raises StoreUnavailable."""

@@ -227,6 +227,11 @@ class SqliteStore(Store):
         finally:
             connection.execute("PRAGMA busy_timeout=0")
 
+    def clear_log(self) -> bool:
+        with sqlite_engine(self.path, transactions=False).connect() as connection:
+            (is_busy, *_) = driver(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not is_busy
+
     def measure(self) -> Size:
         # By name: opening and closing a file would drop this process's locks.
         return Size(_size_bytes(self.path), _size_bytes(self._log))
@@ -341,7 +346,8 @@ def sqlite_engine(
         "journal_size_limit=67108864",
         # This reads, so the log exists from now on, even if another process removed it.
         "schema_version",
-        *(("query_only=ON",) if query_only else ()),
+        # What is deleted is overwritten, so that it is not in the file's free pages (pitfalls S27).
+        "query_only=ON" if query_only else "secure_delete=ON",
         # Last, since opening may have to wait for a process that recovers the log of a killed one.
         *(() if waits else ("busy_timeout=0",)),
     )

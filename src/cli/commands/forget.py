@@ -1,0 +1,297 @@
+"""`resumes forget`: erase a person, everywhere that this program can reach."""
+
+import contextlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import click
+
+from cli.errors import ExitCode
+from cli.groups import YES, NewPath, account_option, command, confirm
+from cli.output import instant, put, put_json, safe_text, say
+from cli.progress import status_line
+from cli.session import Session, choose_account, pass_session
+from importer import personal_files
+from importer.files import describe
+from importer.filing import load_report, report_path
+from importer.json_texts import CannotUnpack
+from importer.options import Limits
+from importer.personal_files import Action, PersonalFile, Search
+from resumes.clock import system_clock, timestamp
+from resumes.errors import NotFound
+from resumes.export import Exporter, ExportFormat
+from resumes.output_files import OutputFile, drafted
+from resumes.search.words import index_tokens
+from resumes.settings import Settings
+from resumes.store import Store, forgetting, forgotten, stored_resumes
+from resumes.store.accounts import AccountInfo, list_accounts
+from resumes.store.forgetting import StoredPerson
+from resumes.store.forgotten import Subject
+from resumes.store.search_engine import purge
+from resumes.text import counted
+from resumes.watched_folder import DONE, find_other, list_watched, owner_of
+
+MAX_PASSES = 3
+"""How often what is found is erased: an importer may have filed a file meanwhile."""
+
+BEYOND_REACH = (
+    "Not reached: backups and exports, wherever they are. Restoring a backup that was made before today brings "
+    "the resumes back: forget the person again then. See docs/erasing.md."
+)
+
+
+@command()
+@click.argument("targets", metavar="EMAIL|ID...", nargs=-1, required=True)
+@account_option("Erase the person only in this account. [default: all accounts]")
+@click.option(
+    "--export",
+    "target",
+    type=NewPath(dir_okay=False),
+    metavar="FILE",
+    help="First write a zip file for the person: each resume as JSON and PDF, and when each was "
+    "created and erased.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what was found, and change nothing.")
+@click.option("--lift", is_flag=True, help="Let resumes of the person in again.")
+@YES
+@pass_session
+def forget(
+    session: Session,
+    targets: tuple[str, ...],
+    account: str | None,
+    target: str | None,
+    dry_run: bool,
+    lift: bool,
+    yes: bool,
+) -> ExitCode:
+    """Erase a person from the store and the watched folders, for good.
+
+    With an email address, the command erases all resumes with this address; with the ID of a resume, all
+    resumes with its address and name. It also erases imported, failed, held and duplicate files that contain
+    only these resumes, and removes the person from bundles. The store then rejects new resumes of the person,
+    until you run the command with --lift.
+    """
+    settings = session.settings()
+    output = None
+    if target is not None:  # before the store is opened
+        output = OutputFile(Path(target), remedy="choose another file")
+    with session.store() as store:
+        accounts = [choose_account(session, store, account)] if account else list_accounts(store)
+        scope = accounts[0].id if account else ""
+        subjects = [one for each in targets for one in _subjects(store, accounts, each)]
+        if lift:
+            was = forgotten.lift(store, subjects, scope)
+            sentence = (
+                "Resumes of this person are accepted again."
+                if was
+                else "No such person was erased."
+            )
+            session.answer({"lifted": was}, sentence)
+            return ExitCode.DONE if was else ExitCode.FAILED
+        erasure = _Erasure(store, settings, accounts, scope, subjects)
+        resumes, files = erasure.find()
+        if not session.as_json:
+            _show(accounts, resumes, files)
+        if dry_run:
+            if session.as_json:
+                put_json(_as_json(accounts, resumes, files, erased=False))
+            return ExitCode.DONE
+        if not yes:
+            confirm("Erase all of this for good?")
+        if output is not None:
+            _export(output, settings, accounts, resumes)
+        left = erasure.erase(resumes, files)
+    if session.as_json:
+        put_json(_as_json(accounts, resumes, files, erased=True) | {"left": left})
+    else:
+        say(f"Erased {counted(len(resumes), 'resume')} and {counted(len(files), 'file')}.")
+    for line in left:
+        say(safe_text(line))
+    say(BEYOND_REACH)
+    return ExitCode.FAILED if left else ExitCode.DONE
+
+
+def _subjects(store: Store, accounts: Sequence[AccountInfo], target: str) -> Sequence[Subject]:
+    if "@" in target:
+        return [Subject.of_email(target)]
+    for account in accounts:
+        with contextlib.suppress(NotFound):
+            found = stored_resumes.get_resume(store, account.id, target)
+            return [Subject.of_resume(found.document, found.entry.name)]
+    raise NotFound(
+        f'Resume not found: "{target[:80]}". Give the ID of a resume, or an email address'
+    )
+
+
+class _Erasure:
+    """Finds and erases a person in the store and in its watched folders."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        accounts: Sequence[AccountInfo],
+        scope: str,
+        subjects: Sequence[Subject],
+    ) -> None:
+        self._store, self._settings, self._scope = store, settings, scope
+        self._accounts, self._subjects = accounts, subjects
+        self._names: dict[str, StoredPerson] = {}
+        owner = owner_of(store)
+        roots = dict.fromkeys([settings.inbox.absolute(), *list_watched(settings.home)])
+        self._roots = [root for root in roots if root.is_dir() and not find_other(root, owner)]
+
+    def find(self) -> tuple[list[StoredPerson], list[PersonalFile]]:
+        """Return the person's resumes and files."""
+        with status_line() as show:
+            if show is not None:
+                show("Looking for the person", 0, None)
+            ids = [account.id for account in self._accounts]
+            resumes = [*forgetting.find_resumes(self._store, self._subjects, ids)]
+            self._names |= {each.id: each for each in resumes}
+            found = (
+                file
+                for root in self._roots
+                for file in personal_files.find_files(root, self._search())
+                if not self._scope or self._is_in_scope(file.path)
+            )
+            return resumes, [*found]
+
+    def _search(self) -> Search:
+        settings = self._settings
+        limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
+        mentions = forgetting.mentions_of(self._subjects, self._names.values())
+        return Search(self._subjects, mentions, settings.format, limits)
+
+    def _is_in_scope(self, path: Path) -> bool:
+        (account,) = self._accounts
+        report = load_report(report_path(path))
+        if not report and path.parts[-4:-3] == (DONE,):
+            return path.parent.name in account.folders
+        return report.get("accountId") == account.id or f"-{account.id}-" in path.name
+
+    def erase(self, resumes: Sequence[StoredPerson], files: Sequence[PersonalFile]) -> list[str]:
+        """Erase what was found, and what came meanwhile; return a line for each thing that is left.
+
+        Whom to refuse is remembered first, and rows are erased after files: a repeated call ends what a
+        killed one began.
+        """
+        forgotten.remember(self._store, self._subjects, self._scope)
+        left: dict[Path, str] = {}
+        for _ in range(MAX_PASSES):
+            for file in files:
+                try:
+                    if file.action is Action.CANNOT:
+                        left[file.path] = (
+                            f"{file.path} may name the person: look at it, and delete it"
+                        )
+                    else:
+                        report = load_report(report_path(file.path))
+                        if file.theirs and "claimId" in report:
+                            claim = str(report["accountId"]), str(report["claimId"])
+                            forgetting.clean_items(self._store, *claim, file.theirs)
+                        personal_files.erase_file(file, self._search())
+                except OSError as error:
+                    left[file.path] = f"{file.path} is still there: {describe(error)}"
+                except CannotUnpack as error:
+                    left[file.path] = f"{file.path} cannot be written without the person: {error}"
+            mentions = self._search().mentions
+            for account in self._accounts:
+                ids = [each.id for each in resumes if each.account_id == account.id]
+                forgetting.forget_resumes(self._store, account.id, ids)
+                forgetting.clean_ledger(self._store, account.id, mentions)
+            resumes, files = self.find()
+            files = [file for file in files if file.path not in left]
+            if not resumes and not files:
+                break
+        purge(self._store, self._tokens())
+        if not self._store.clear_log():
+            left[Path()] = (
+                "The store's log is in use: run this again, or stop the services, to empty it"
+            )
+        return [*left.values()]
+
+    def _tokens(self) -> set[str]:
+        tokens: set[str] = set()
+        for each in self._names.values():
+            with contextlib.suppress(Exception):  # damaged: it was not indexed
+                tokens |= index_tokens(each.document, title=None, name=each.name, label=None)
+        return tokens
+
+
+def _show(
+    accounts: Iterable[AccountInfo], resumes: Sequence[StoredPerson], files: Sequence[PersonalFile]
+) -> None:
+    names = {account.id: account.name for account in accounts}
+    for each in resumes:
+        created = instant(each.stored.entry.created_at)
+        put(f"resume  {each.id}  {safe_text(names[each.account_id])}, created {created} UTC")
+    words = {
+        Action.ERASE: "erased",
+        Action.REWRITE: "written without the person",
+        Action.CANNOT: "left: look at it yourself",
+    }
+    for file in files:
+        others = f", {counted(file.others, 'other resume')} kept" if file.others else ""
+        put(f"file    {safe_text(str(file.path))}: {words[file.action]}{others}")
+    if not resumes and not files:
+        say("Nothing of this person was found.")
+
+
+def _as_json(
+    accounts: Iterable[AccountInfo],
+    resumes: Sequence[StoredPerson],
+    files: Sequence[PersonalFile],
+    *,
+    erased: bool,
+) -> dict[str, Any]:
+    names = {account.id: account.name for account in accounts}
+    return {
+        "erased": erased,
+        "resumes": [
+            {
+                "account": names[each.account_id],
+                "id": each.id,
+                "createdAt": each.stored.entry.created_at,
+            }
+            for each in resumes
+        ],
+        "files": [
+            {"path": str(file.path), "action": file.action, "others": file.others} for file in files
+        ],
+    }
+
+
+def _export(
+    output: OutputFile,
+    settings: Settings,
+    accounts: Iterable[AccountInfo],
+    resumes: Sequence[StoredPerson],
+) -> None:
+    """Write what the person may ask for: JSON, PDF, and when each came and went."""
+    names = {account.id: account.name for account in accounts}
+    history = [
+        {
+            "account": names[each.account_id],
+            "id": each.id,
+            "createdAt": each.stored.entry.created_at,
+            "updatedAt": each.stored.entry.updated_at,
+            "erasedAt": timestamp(system_clock()),
+        }
+        for each in resumes
+    ]
+    kinds = (ExportFormat.ANALYZER, ExportFormat.PDF)
+    with (
+        output.explained(),
+        drafted(output.path, lambda draft, _: output.put(draft)) as file,
+        ZipFile(file, "w", ZIP_DEFLATED) as archive,
+    ):
+        archive.writestr("history.json", json.dumps(history, indent=2) + "\n")
+        for kind in kinds:
+            with Exporter(kind, settings.format, home=settings.home) as exporter:
+                for each in resumes:
+                    exported = exporter.export(each.stored)
+                    archive.writestr(exported.name_with_id, exported.body)

@@ -1,0 +1,205 @@
+"""The files of a person in a watched folder: found where filed files are, and erased.
+
+A file that holds only the person's resumes is removed, with its report. A bundle that holds others, too, is
+written without the person and replaced atomically, and what its report says of the person is removed. A
+bundle that cannot be written again stays, and is named. Files that still wait to be imported are not
+touched: they are refused when their turn comes.
+"""
+
+import contextlib
+import dataclasses
+import gzip
+import io
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import ZipFile
+
+from importer import files, json_texts, unpack
+from importer.files import split_extension
+from importer.filing import MAX_REPORT_BYTES, load_report, report_path
+from importer.json_texts import CannotUnpack
+from importer.options import Limits
+from importer.outcomes import judge
+from resumes.analyzer import Format, Resume
+from resumes.analyzer.strict_json import without_mark
+from resumes.output_files import drafted, flush, replace
+from resumes.store.forgetting import Mentions, find_address
+from resumes.store.forgotten import Subject, SubjectKind, subjects_of
+from resumes.watched_folder import DONE, DUPLICATE, FAILED, HELD
+from resumes.watched_names import REPORT, find_extension, is_hidden_or_temporary
+
+
+class Action(StrEnum):
+    """What is done about a file."""
+
+    ERASE = "erase"
+    REWRITE = "rewrite"
+    CANNOT = "cannot"
+    """It cannot be read or written again, and may hold the person's data."""
+
+
+class PersonalFile(NamedTuple):
+    """A file with a person's data: the numbers of the person's resumes in a bundle, and how many are of others."""
+
+    path: Path
+    action: Action
+    theirs: Collection[int] = ()
+    others: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Search:
+    """Whose files to find. `subjects` are those of `forgotten.remember`; `mentions` find what has no
+    address of its own, such as a damaged file."""
+
+    subjects: Collection[Subject]
+    mentions: Mentions
+    format: Format
+    limits: Limits
+
+    def is_theirs(self, body: bytes) -> bool:
+        """Return whether the bytes of one resume are of the person."""
+        is_mentioned = self.mentions.are_in(body)
+        if not is_mentioned and all(one.kind is not SubjectKind.DOCUMENT for one in self.subjects):
+            return False
+        verdict = judge(body, self.format)
+        if isinstance(verdict, Resume):
+            found = subjects_of(verdict.document, verdict.name)
+            return not set(self.subjects).isdisjoint(found)
+        address = find_address(body)
+        return is_mentioned if address is None else address in self.mentions.addresses
+
+
+def find_files(root: Path, search: Search) -> Iterator[PersonalFile]:
+    """Yield the person's files below ROOT, in the folders of filed files."""
+    for outcome in (DONE, DUPLICATE, FAILED, HELD):
+        for folder, _, names in os.walk(root / outcome):
+            stems = {split_extension(name)[0] for name in names if not name.endswith(REPORT)}
+            for name in sorted(names):
+                path = Path(folder, name)
+                if is_hidden_or_temporary(name) or not path.is_file() or path.is_symlink():
+                    continue
+                found = None
+                if not name.endswith(REPORT):
+                    found = _examine(path, search)
+                elif name.removesuffix(REPORT) not in stems and search.mentions.are_in(
+                    files.find_body(path, MAX_REPORT_BYTES)
+                ):
+                    found = PersonalFile(path, Action.ERASE)  # its file is gone
+                if found is not None:
+                    yield found
+
+
+def _examine(path: Path, search: Search) -> PersonalFile | None:
+    try:
+        content = files.load(path, max(search.limits.max_bytes, search.limits.max_file_bytes))
+    except OSError:
+        return PersonalFile(path, Action.CANNOT) if path.name in search.mentions else None
+    body = content.body
+    if content.is_over_limit:
+        return PersonalFile(path, Action.CANNOT) if search.mentions.are_in(body) else None
+    if not unpack.is_bundle(path.name, body):
+        return PersonalFile(path, Action.ERASE) if search.is_theirs(body) else None
+    try:
+        opened = unpack.unpack(path.name, body, search.limits)
+        theirs, others = [], opened.skipped.count
+        for part in opened.parts:
+            if search.is_theirs(part.body):
+                theirs.append(part.number)
+            else:
+                others += 1
+    except CannotUnpack:
+        is_named = path.name in search.mentions or search.mentions.are_in(body)
+        return PersonalFile(path, Action.CANNOT) if is_named else None
+    if not theirs:
+        # A picture, perhaps, which may be another person's of the same name.
+        is_named = any(member.name in search.mentions for member in opened.skipped.named)
+        return PersonalFile(path, Action.CANNOT) if is_named else None
+    return PersonalFile(path, Action.REWRITE if others else Action.ERASE, theirs, others)
+
+
+def erase_file(file: PersonalFile, search: Search) -> None:
+    """Erase the person from the file and its report. Raises OSError, and CannotUnpack for a bundle that
+    cannot be written again."""
+    path, report = file.path, report_path(file.path)
+    if file.action is Action.ERASE:
+        report.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+    elif file.action is Action.REWRITE:
+        content = _without(path, search)
+        # The report first: when the file is replaced, nothing tells anymore what to remove from it.
+        if found := load_report(report):
+            # Its SHA-256 is no longer that of the file, so that a retry begins anew.
+            items = found.get("items") or ()
+            kept = [each for each in items if each.get("item") not in file.theirs]
+            new = search.mentions.without(found | {"items": kept})
+            text = json.dumps(new, indent=2, ensure_ascii=False)
+            _replace(report, text.encode() + b"\n")
+        _replace(path, content)
+    flush(path.parent)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    with drafted(path, replace) as draft:
+        draft.write(content)
+        draft.flush()
+        shutil.copystat(path, draft.name)
+
+
+# Bundles
+
+
+def _without(path: Path, search: Search) -> bytes:
+    """Return the bundle's content without the person."""
+    body = files.load(path, max(search.limits.max_bytes, search.limits.max_file_bytes)).body
+    extension = find_extension(path.name) or ""
+    if body.startswith(json_texts.ZIP_MAGICS):
+        return _zip_without(body, search)
+    is_by_line = extension in unpack.LINES
+    if body.startswith(json_texts.GZIP_MAGIC):
+        content = unpack.gunzip(body, search.limits, is_by_line=is_by_line)
+        return gzip.compress(_text_without(content, search, is_by_line=is_by_line), mtime=0)
+    return bytes(_text_without(body, search, is_by_line=is_by_line))
+
+
+def _text_without(
+    content: json_texts.Bytes, search: Search, *, is_by_line: bool
+) -> json_texts.Bytes:
+    """Return lines, an array or one resume without the person; empty if nothing else is in it."""
+    parts = [*json_texts.unpack_content(content, search.limits, is_by_line=is_by_line)]
+    kept = [part for part in parts if not search.is_theirs(part.body)]
+    if len(kept) == len(parts):
+        return content
+    for part in kept:
+        if part.refusal is not None:
+            raise CannotUnpack(part.refusal.reason, part.refusal.message)
+    content = without_mark(content)
+    if is_by_line or json_texts.looks_like_lines(content):
+        return b"".join(part.body + b"\n" for part in kept)
+    return b"[" + b",\n".join(part.body for part in kept) + b"]\n" if kept else b""
+
+
+def _zip_without(body: bytes, search: Search) -> bytes:
+    archive, members, _ = unpack.open_archive(body, search.limits)
+    to_read = {id(member.info): member for member in members if member.obstacle is None}
+    new = io.BytesIO()
+    with ZipFile(new, "w") as target:
+        for info in archive.infolist():
+            content: json_texts.Bytes
+            try:
+                content = archive.read(info)
+            except unpack.DAMAGED:  # or encrypted
+                raise json_texts.invalid_archive("A member of it cannot be read") from None
+            if member := to_read.get(id(info)):
+                is_by_line = member.extension in unpack.LINES
+                with contextlib.suppress(CannotUnpack):  # not JSON: nothing of it was imported
+                    content = _text_without(content, search, is_by_line=is_by_line)
+                if not content:
+                    continue
+            target.writestr(info, bytes(content))
+    return new.getvalue()

@@ -1,0 +1,224 @@
+"""Erasing all that a store keeps of a person: resumes, and what the ledger and idempotency know of them.
+
+Call `forgotten.remember` first, so that nothing of the person comes in meanwhile. What was committed
+before that is found here, and each call may be repeated.
+"""
+
+import contextlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import msgspec.json
+import orjson
+from sqlalchemy import Executable, delete, or_, select, update
+from sqlmodel import Session
+
+from resumes.analyzer.person import find_email, folded_email
+from resumes.store.entry import Entry
+from resumes.store.erasing import erase
+from resumes.store.forgotten import Subject, SubjectKind, subjects_of
+from resumes.store.import_ledger import nameless, parse_items
+from resumes.store.schema import (
+    documents,
+    idempotency,
+    imported_files,
+    replaced_resumes,
+    resumes,
+)
+from resumes.store.statements import iter_in_pages, looked_up, pk_equals
+from resumes.store.store import Store
+from resumes.store.stored_resumes import COLUMNS, StoredResume
+from resumes.text import folded
+
+PAGE_ROWS: Final = 500
+"""How many rows one statement reads or one transaction changes, so that other writes do not wait long."""
+
+_WORDS: Final = re.compile(r"\w+")
+
+
+class StoredPerson(NamedTuple):
+    """A stored resume of a person who is to be erased."""
+
+    account_id: str
+    stored: StoredResume
+
+    @property
+    def id(self) -> str:
+        """The resume's ID."""
+        return self.stored.entry.id
+
+    @property
+    def name(self) -> str | None:
+        """The name on the resume."""
+        return self.stored.entry.name
+
+    @property
+    def document(self) -> str:
+        """The stored document; empty if it is lost."""
+        return self.stored.document
+
+
+class Mentions:
+    """Finds texts that name a person: by an address, by the words of a name in this or reverse order, or by
+    the ID of a resume."""
+
+    def __init__(
+        self, addresses: Iterable[str], names: Iterable[str] = (), ids: Iterable[str] = ()
+    ) -> None:
+        self.addresses = {folded_email(address) for address in addresses} - {""}
+        parts = [*map(re.escape, self.addresses), *ids]
+        for name in names:
+            words = _WORDS.findall(folded(name))
+            if len(words) > 1:  # one word may be any word
+                parts += [r"[\W_]*".join(order) for order in (words, words[::-1])]
+        self._pattern = re.compile("|".join(parts) or r"(?!)")
+
+    def __contains__(self, text: str | None) -> bool:
+        return text is not None and self._pattern.search(folded(text)) is not None
+
+    def are_in(self, content: bytes) -> bool:
+        """Return whether bytes, perhaps of JSON with escapes, name the person."""
+        text = content.decode(errors="replace")
+        return text in self or ("\\u" in text and _unescaped(text) in self)
+
+    def without(self, value: Any) -> Any:
+        """Return a JSON value without the texts that name the person, and without list items that have one."""
+        if isinstance(value, dict):
+            return {name: self.without(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [each for each in value if self.without(each) == each]
+        return None if isinstance(value, str) and value in self else value
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
+
+
+class _Header(msgspec.Struct):
+    email: str | None = None
+
+
+class _EitherFormat(msgspec.Struct):
+    header: _Header = msgspec.field(default_factory=_Header)
+    basics: _Header = msgspec.field(default_factory=_Header)
+
+
+_decode: Final = msgspec.json.Decoder(_EitherFormat).decode
+
+
+def find_address(body: bytes) -> str | None:
+    """Return the folded address of JSON that may not be a valid resume; None if it has none."""
+    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        found = _decode(body)
+        return folded_email(found.header.email or found.basics.email) or None
+    return None
+
+
+def find_resumes(
+    store: Store, subjects: Collection[Subject], account_ids: Iterable[str]
+) -> Iterator[StoredPerson]:
+    """Yield the resumes of the subjects in these accounts. Reads every document of the accounts."""
+    wanted = set(subjects)
+    document = looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id)
+    statement = select(*COLUMNS, document.label("document"))
+    for account_id in account_ids:
+        page = statement.where(resumes.c.account_id == account_id)
+        for row in iter_in_pages(store.fetch, page, [resumes.c.id], page_rows=PAGE_ROWS):
+            *entry, text = row
+            found = StoredPerson(account_id, StoredResume(Entry._make(entry), text or ""))
+            if wanted.intersection(subjects_of(found.document, found.name)):
+                yield found
+
+
+def mentions_of(subjects: Iterable[Subject], found: Iterable[StoredPerson]) -> Mentions:
+    """Return how texts name the subjects, whose resumes these are."""
+    found = [*found]
+    addresses = [each.value.decode() for each in subjects if each.kind is SubjectKind.EMAIL]
+    addresses += [find_email(each.document) or "" for each in found]
+    return Mentions(
+        addresses, (each.name for each in found if each.name), (each.id for each in found)
+    )
+
+
+def forget_resumes(store: Store, account_id: str, resume_ids: Sequence[str]) -> int:
+    """Erase the resumes, and what the ledger and idempotency know of them; return how many there were."""
+    erased = 0
+    for start in range(0, len(resume_ids), PAGE_ROWS):
+        ids = resume_ids[start : start + PAGE_ROWS]
+        erased += store.write(partial(_forget, account_id, ids), account_id=account_id)
+    return erased
+
+
+def _forget(account_id: str, ids: Sequence[str], session: Session) -> int:
+    of_ids = imported_files.c.account_id == account_id, imported_files.c.resume_id.in_(ids)
+    connection = session.connection()
+    for row in connection.execute(select(*imported_files.c["claim_id", "name"]).where(*of_ids)):
+        # The claim stays known, so that recovery does not import its file again.
+        connection.execute(
+            update(imported_files)
+            .where(pk_equals(imported_files, account_id, row.claim_id))
+            .values(name=nameless(row.name), message=None, path=None, source=None, items=None)
+        )
+    for table in (idempotency, replaced_resumes):
+        these = table.c.account_id == account_id, table.c.resume_id.in_(ids)
+        connection.execute(delete(table).where(*these))
+    return erase(session, account_id, ids)
+
+
+def clean_ledger(store: Store, account_id: str, mentions: Mentions) -> int:
+    """Erase what names the person in the account's rows of files; return how many rows changed."""
+    columns = imported_files.c["claim_id", "name", "message", "path", "source", "items"]
+    page = select(*columns).where(
+        imported_files.c.account_id == account_id,
+        # The rows of done files of one resume have nothing but a name.
+        or_(imported_files.c.source.is_not(None), imported_files.c["items"].is_not(None)),
+    )
+    changed = 0
+    rows = iter_in_pages(store.fetch, page, [imported_files.c.claim_id], page_rows=PAGE_ROWS)
+    for row in rows:
+        address = find_address(row.source or b"")
+        if address is not None and address not in mentions.addresses:
+            continue  # of another person, perhaps of the same name
+        is_in_source = bool(row.source) and mentions.are_in(row.source)
+        is_theirs = is_in_source and row.items is None
+        new = {
+            "name": nameless(row.name) if is_theirs or row.name in mentions else row.name,
+            "message": None if is_theirs or row.message in mentions else row.message,
+            "path": None if is_theirs or row.path in mentions else row.path,
+            "source": None if is_in_source else row.source,
+            "items": _without(row.items, mentions),
+        }
+        if any(new[name] != getattr(row, name) for name in new):
+            this = pk_equals(imported_files, account_id, row.claim_id)
+            change = update(imported_files).where(this).values(new)
+            store.write(partial(_execute, change), account_id=account_id)
+            changed += 1
+    return changed
+
+
+def _execute(change: Executable, session: Session) -> None:
+    session.connection().execute(change)
+
+
+def clean_items(store: Store, account_id: str, claim_id: str, numbers: Collection[int]) -> None:
+    """Erase what the ledger says of these resumes of a bundle."""
+    this = pk_equals(imported_files, account_id, claim_id)
+    for (text,) in store.fetch(select(imported_files.c["items"]).where(this)):
+        new = _without(text, Mentions(()), numbers)
+        change = update(imported_files).where(this).values(items=new)
+        store.write(partial(_execute, change), account_id=account_id)
+
+
+def _without(text: str | None, mentions: Mentions, numbers: Collection[int] = ()) -> str | None:
+    if text is None or (text not in mentions and not numbers):
+        return text
+    items = parse_items(text)
+    kept = [
+        each for each in items.problems if each.item not in numbers and str(each) not in mentions
+    ]
+    if len(kept) == len(items.problems):
+        return text
+    return orjson.dumps(replace(items, problems=tuple(kept)).as_json()).decode()

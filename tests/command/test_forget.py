@@ -1,0 +1,273 @@
+"""`resumes forget`: a person is erased everywhere, nobody else is, and the person does not come back."""
+
+import gzip
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from importer import personal_files
+from resumes import analyzer, output_files
+from resumes.store import Store, accounts, creation, schema, search_index, stored_resumes
+from resumes.store.creation import IdempotencyKey, NewResume
+from tests.command.conftest import CommandLine
+from tests.support.inbox.packing import zipped
+from tests.support.stores import make_store_file, open_home
+
+NAME, EMAIL = "Xyzzy Plughsson", "Xyzzy@Plugh.example"
+NEEDLES = ("xyzzy", "plughsson", "plugh.example")
+OTHERS = tuple(f"Other {number}" for number in range(12))
+
+
+def of(name: str, email: str, **fields: Any) -> bytes:
+    sections = {"summaries": {"column": 0, "items": [{"text": f"This is {name} <{email}>."}]}}
+    document = {"header": {"name": name, "email": email}, "sections": sections, **fields}
+    return json.dumps(document).encode()
+
+
+def theirs(number: int = 0, **fields: Any) -> bytes:
+    return of(NAME, EMAIL, number=number, filler="x" * 5_000, **fields)
+
+
+def other(number: int) -> bytes:
+    name = OTHERS[number]
+    return of(name, f"{name.replace(' ', '.').lower()}@example.com")
+
+
+def iter_contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The names and bytes of all files, also of those inside archives."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            body = path.read_bytes()
+            yield str(path.relative_to(folder)), body
+            if path.suffix == ".gz":
+                yield f"{path.name}!", gzip.decompress(body)
+            if path.suffix == ".zip":
+                with zipfile.ZipFile(io.BytesIO(body)) as archive:
+                    for member in archive.namelist():
+                        yield f"{path.name}!{member}", archive.read(member)
+
+
+def mentions(folder: Path) -> list[str]:
+    return [
+        f"{name}: {needle}"
+        for name, body in iter_contents(folder)
+        for needle in NEEDLES
+        if needle in name.lower() or needle.encode() in body.lower()
+    ]
+
+
+def fill(acme: CommandLine) -> None:
+    """Bring the person in by every way, with others in the same files."""
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    inbox = acme.home / "inbox"
+    (inbox / "acme").mkdir(parents=True, exist_ok=True)
+    with open_home(acme.home) as store:
+        owner = accounts.get_account(store, "acme")
+        new = NewResume(
+            analyzer.parse(theirs(1)), idempotency=IdempotencyKey("xyzzy-plughsson", b"x" * 32)
+        )
+        creation.create(store, owner.id, [new, *(NewResume(analyzer.parse(other(0))),)])
+        # Corrected, replaced, deleted.
+        (made, gone) = creation.create(
+            store, owner.id, [NewResume(analyzer.parse(theirs(n))) for n in (2, 3)]
+        )
+        assert isinstance(made, creation.Created)
+        assert isinstance(gone, creation.Created)
+        stored_resumes.update_resume(store, owner.id, made.id, analyzer.parse(theirs(4)))
+        search_index.catch_up(store, owner.id, timeout_s=60)
+        stored_resumes.delete_resume(store, owner.id, gone.id)
+    files = {
+        "xyzzy-plughsson.json": theirs(5),
+        "copy of xyzzy.json": theirs(5),
+        "class.ndjson": b"\n".join([other(1), theirs(6), other(2)]),
+        "array.json": b"[" + b", ".join([theirs(7), other(3)]) + b"]",
+        "packed.json.gz": gzip.compress(b"[" + b",".join([other(4), theirs(8)]) + b"]"),
+        "class.zip": zipped(
+            {
+                "a/xyzzy.json": theirs(9),
+                "b.json": other(5),
+                "c.ndjson": theirs(10) + b"\n" + other(6),
+            }
+        ),
+        "bad.json": theirs(11).replace(b'"sections"', b'"sektions"'),
+        "cut.json": theirs(12)[:-3],
+        "bad.ndjson": other(7) + b"\n" + theirs(13).replace(b'"sections"', b'"sektions"'),
+        "only.ndjson": theirs(14) + b"\n" + theirs(15),
+    }
+    for name, body in files.items():
+        (inbox / "acme" / name).write_bytes(body)
+    acme("watch", "--once")
+    acme.succeeds("plans", "set", "business", "--max-resumes", "0")
+    (inbox / "acme/held.json").write_bytes(theirs(16))
+    (inbox / "acme/held.ndjson").write_bytes(theirs(17) + b"\n" + other(8))
+    acme("watch", "--once")
+
+
+def names_in(acme: CommandLine) -> set[str]:
+    resumes = acme.answers("list", "--limit", "100", "--json")["resumes"]
+    return {resume["title"] for resume in resumes}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = CommandLine(tmp_path_factory.mktemp("filled") / "home")
+    make_store_file(run.home / "resumes.db")
+    run.succeeds("accounts", "create", "acme")
+    fill(run)
+    assert len(mentions(run.home)) > 20
+    return run.home
+
+
+@pytest.fixture
+def full(home: Path, filled: Path) -> CommandLine:
+    """A home with the person in every place."""
+    shutil.copytree(filled, home, copy_function=shutil.copy2)
+    return CommandLine(home)
+
+
+def test_no_byte_of_a_forgotten_person_is_left_and_all_of_the_others_is(full: CommandLine) -> None:
+    before = names_in(full)
+    dry = full.answers("forget", EMAIL, "--dry-run", "--json")
+    assert (dry["erased"], len(dry["resumes"])) == (False, 10)
+    assert names_in(full) == before
+    said = full("forget", EMAIL.upper(), "--yes")
+    assert said.exit_code == 0, said.output
+    assert mentions(full.home) == []
+    assert names_in(full) == {name for name in before if NAME not in name}
+    everything = b"".join(body for _, body in iter_contents(full.home / "inbox"))
+    for number in range(1, 9):
+        assert other(number) in everything, number
+
+
+def state(run: CommandLine) -> tuple[Any, ...]:
+    """All that another command could see, without times."""
+    files = {
+        name: body
+        for name, body in iter_contents(run.home / "inbox")
+        if not name.endswith(".report.json")
+    }
+    with open_home(run.home) as store, store.read() as connection:
+        tables = {
+            table.name: sorted(map(str, connection.execute(select(table)).all()))
+            for table in schema.metadata.sorted_tables
+            if table.name not in ("forgotten", "store_facts", "importers", "search_progress")
+        }
+    return files, tables
+
+
+class Killed(BaseException):
+    """Ends a command as a signal would, at the point where it is raised."""
+
+
+def test_killed_at_any_step_and_repeated_it_comes_to_the_same_end(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = CommandLine(tmp_path / "whole")
+    shutil.copytree(filled, whole.home)
+    steps, dies_at = 0, 0
+
+    def step(do: Any) -> Any:
+        def run(*values: Any, **named: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps == dies_at:
+                raise Killed
+            return do(*values, **named)
+
+        return run
+
+    monkeypatch.setattr(Store, "write", step(Store.write))
+    monkeypatch.setattr(personal_files, "replace", step(output_files.replace))
+    monkeypatch.setattr(Path, "unlink", step(Path.unlink))
+    assert whole("forget", EMAIL, "--yes").exit_code == 0
+    expected, count = state(whole), steps
+    assert count > 30
+    for number in range(1, count, 4):
+        run = CommandLine(tmp_path / f"killed-{number}")
+        shutil.copytree(filled, run.home)
+        steps, dies_at = 0, number
+        with pytest.raises(Killed):
+            run("forget", EMAIL, "--yes")
+        dies_at = 0
+        assert run("forget", EMAIL, "--yes").exit_code == 0
+        assert mentions(run.home) == []
+        for mine, whole_state in zip(state(run), expected, strict=True):
+            assert sorted(mine) == sorted(whole_state)
+            for name in mine:
+                assert mine[name] == whole_state[name], (number, name)
+        shutil.rmtree(run.home)
+
+
+def test_a_forgotten_person_comes_back_only_when_it_is_lifted(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "cv.json"
+    file.write_bytes(theirs())
+    acme("forget", EMAIL, "--yes")
+    assert "This person was erased" in acme("import", str(file)).output
+    assert acme.answers("list", "--json")["resumes"] == []
+    acme.succeeds("forget", EMAIL, "--lift")
+    assert acme("forget", EMAIL, "--lift").exit_code == 1
+    acme.succeeds("import", str(file))
+    (resume,) = acme.answers("list", "--json")["resumes"]
+
+    # By the ID: the person alone, not all with the address.
+    shared = tmp_path / "shared.json"
+    shared.write_bytes(of("Another Person", EMAIL))
+    acme.succeeds("import", str(shared))
+    acme("forget", resume["id"], "--yes")
+    assert names_in(acme) == {"Another Person Resume"}
+    assert "This person was erased" in acme("import", str(file)).output
+    assert "Give the ID" in acme.fails(1, "forget", "0" * 24, "--yes")
+    assert "--yes" in acme.fails(2, "forget", EMAIL)
+
+
+def test_one_account_forgets_and_another_does_not(acme: CommandLine, tmp_path: Path) -> None:
+    acme.succeeds("accounts", "create", "bolt")
+    for account in ("acme", "bolt"):
+        (acme.home / f"inbox/{account}").mkdir(parents=True, exist_ok=True)
+        (acme.home / f"inbox/{account}/cv.json").write_bytes(theirs())
+        (acme.home / f"inbox/{account}/bad.json").write_bytes(theirs()[:-2])
+    acme("watch", "--once")
+    acme.succeeds("forget", EMAIL, "--account", "acme", "--yes")
+    assert acme.answers("list", "--account", "acme", "--json")["resumes"] == []
+    assert len(acme.answers("list", "--account", "bolt", "--json")["resumes"]) == 1
+    left = [path for path in (acme.home / "inbox").rglob("*.json") if "report" not in path.name]
+    assert len(left) == 2
+
+
+def test_what_cannot_be_written_again_is_named_and_is_a_failure(acme: CommandLine) -> None:
+    folder = acme.home / "inbox/_failed/invalid_archive"
+    folder.mkdir(parents=True)
+    (folder / "xyzzy plughsson.zip").write_bytes(b"PK\x03\x04 not an archive")
+    said = acme("forget", "none@example.com", "--yes")
+    assert said.exit_code == 0
+    (acme.home / "inbox/acme").mkdir(parents=True, exist_ok=True)
+    (acme.home / "inbox/acme/cv.json").write_bytes(theirs())
+    acme("watch", "--once")
+    said = acme("forget", EMAIL, "--yes")
+    assert said.exit_code == 1
+    assert "xyzzy plughsson.zip may name the person" in said.output
+
+
+def test_the_export_has_all_that_the_person_may_ask_for(acme: CommandLine, tmp_path: Path) -> None:
+    file, export = tmp_path / "cv.json", tmp_path / "for the person.zip"
+    file.write_bytes(theirs())
+    acme.succeeds("import", str(file))
+    acme.succeeds("forget", EMAIL, "--yes", "--export", str(export))
+    with zipfile.ZipFile(export) as archive:
+        names = sorted(archive.namelist())
+        assert [Path(name).suffix for name in names] == [".json", ".pdf", ".json"]
+        (history,) = json.loads(archive.read("history.json"))
+        assert history["account"] == "acme"
+        assert history["createdAt"] <= history["erasedAt"]
+        assert json.loads(archive.read(names[0]))["header"]["email"] == EMAIL
+        assert archive.read(names[1]).startswith(b"%PDF")
+    assert "already exists" in acme.fails(1, "forget", EMAIL, "--yes", "--export", str(export))
