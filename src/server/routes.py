@@ -121,6 +121,7 @@ class Routes:
             limit=query.limit,
             is_newest_first=query.is_newest_first,
             label=query.label,
+            is_latest=query.latest,
         )
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
         return None
@@ -138,6 +139,7 @@ class Routes:
             limit=query.limit,
             is_newest_first=query.is_newest_first,
             label=query.label,
+            is_latest=query.latest,
         )
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
 
@@ -158,6 +160,7 @@ class Routes:
                 limit=query.limit,
                 is_newest_first=query.is_newest_first,
                 label=query.label,
+                is_latest=query.latest,
             )
 
         unavailable: StoreUnavailable | None = None
@@ -414,6 +417,9 @@ class ListQuery(NamedTuple):
     label: str | None = None
     """The label that the resumes have; None for all resumes."""
 
+    latest: bool = False
+    """Whether only each person's newest resume is listed."""
+
     @property
     def is_newest_first(self) -> bool:
         """Whether the newest resumes come first."""
@@ -424,7 +430,8 @@ def parse_query(query: bytes) -> ListQuery:
     """Parse the query string of a list request.
 
     Raises InvalidArgument for a limit that is not an integer, an unknown order, a blank or too long
-    search, an invalid label, and for a repeated or unknown parameter. The store checks the cursor's form.
+    search, an invalid label or `latest`, and for a repeated or unknown parameter. The store checks the
+    cursor's form.
     """
     if not query:
         return ListQuery()
@@ -443,7 +450,11 @@ def parse_query(query: bytes) -> ListQuery:
         )
     # `int` refuses thousands of digits.
     pages = int(max(1, min(float(limit), MAX_LIMIT)))
-    return ListQuery(fields.get("cursor", ""), pages, q, Sort(sort), _label(fields))
+    latest = fields.get("latest", "false")
+    if latest not in ("true", "false"):
+        raise InvalidArgument("Invalid latest: must be true or false")
+    cursor = fields.get("cursor", "")
+    return ListQuery(cursor, pages, q, Sort(sort), _label(fields), latest == "true")
 
 
 def _label(fields: Mapping[str, str]) -> str | None:

@@ -70,6 +70,21 @@ def test_a_search_and_a_list_that_begins_with_the_newest(client: Client) -> None
     assert client.page("q=name:ada&cursor=x").status_code == client.page("q=%21").status_code == 400
 
 
+def test_each_persons_newest_resume(client: Client) -> None:
+    def post(name: str) -> str:
+        header = {"name": name, "email": f"{name}@example.com"}
+        return str(client.create(a_resume(header=header)).json()["id"])
+
+    first, bo, second = post("ada"), post("bo"), post("Ada")
+    assert client.ids("latest=true") == [bo, second]
+    assert client.ids("latest=true&sort=newest&limit=1") == [second]
+    assert client.ids(f"latest=true&cursor={bo}") == [second]
+    assert client.ids("latest=false") == [first, bo, second]
+    wait_until(lambda: client.ids("q=ada") == [first, second])
+    assert client.ids("q=ada&latest=true") == [second]
+    assert client.ids("q=ada&latest=true&sort=newest") == [second]
+
+
 def test_resumes_by_label(client: Client) -> None:
     def post(query: str) -> str:
         answer = client.request("POST", f"{RESUMES}?{query}", content=a_body(), headers=headers)

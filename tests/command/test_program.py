@@ -240,7 +240,7 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
             "`host` in config.toml. See `resumes up --help`",
         ),
         ("qqq", "No such command 'qqq'. See `resumes --help`"),
-        ("accounts lst", "No such command 'lst'. Did you mean 'list'? See"),
+        ("accounts lsit", "No such command 'lsit'. Did you mean 'list'? See"),
     ],
 )
 def test_what_cannot_be_used_is_said_with_what_can(

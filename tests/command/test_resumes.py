@@ -109,6 +109,22 @@ def test_a_filter_lists_what_matches_though_no_service_fills_the_index(acme: Com
     assert "Nothing to search for" in acme.fails(2, "list", "--filter", " ")
 
 
+def test_only_the_newest_resume_of_each_person_is_listed_on_request(acme: CommandLine) -> None:
+    def a_version(name: str) -> bytes:
+        return a_resume(header={"name": name, "email": f"{name}@example.com"})
+
+    ada, bo, again = store_resumes(acme.home, *map(a_version, ("Ada", "Bo", "Ada")))
+
+    def ids(*options: str) -> list[str]:
+        return [one["id"] for one in acme.answers("list", "--json", *options)["resumes"]]
+
+    assert ids() == [ada, bo, again]
+    assert ids("--latest") == [bo, again]
+    assert ids("--latest", "--sort", "newest", "--limit", "1") == [again]
+    assert ids("--latest", "--sort", "name") == [again, bo]
+    assert ids("--latest", "--filter", "ada") == [again]
+
+
 def test_what_the_index_lacks_is_told_and_an_export_without_it_fails(
     acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,9 @@ COUNT: Final = 7
 LABELS: Final = (None, "a", "ab")
 """The labels that they have in turn."""
 
+PEOPLE: Final = 5
+"""So many people the resumes are of, in turns."""
+
 _ID: Final = re.compile("(?:[0-9a-f]{24})?")
 _INTEGER: Final = re.compile("-?[0-9]+")
 _NOW_US: Final = 1_800_000_000_000_000
@@ -48,8 +51,13 @@ def check_cursors(query: bytes) -> None:
     assert (page is None) == (expected is None)
     if page is None or expected is None:
         return
-    cursor, limit, is_newest_first, label = expected
-    ids = [one for at, one in enumerate(listed.ids) if label in (None, LABELS[at % len(LABELS)])]
+    cursor, limit, is_newest_first, label, is_latest = expected
+    ids = [
+        one
+        for at, one in enumerate(listed.ids)
+        if label in (None, LABELS[at % len(LABELS)])
+        and (not is_latest or at + PEOPLE >= len(listed.ids))
+    ]
     if is_newest_first:
         after = [one for one in reversed(ids) if one < (cursor or "~")]
     else:
@@ -64,6 +72,7 @@ def check_cursors(query: bytes) -> None:
         limit=limit,
         is_newest_first=is_newest_first,
         label=label,
+        is_latest=is_latest,
         timeout_s=60,
     )
     assert (found.page.entries, found.page.cursor) == (page.entries, page.cursor)
@@ -80,22 +89,25 @@ def _find_page(listed: Listed, query: bytes) -> Page | None:
             limit=asked.limit,
             is_newest_first=asked.is_newest_first,
             label=asked.label,
+            is_latest=asked.latest,
         )
     except InvalidArgument:
         return None
 
 
-def _expected(query: bytes) -> tuple[str, int, bool, str | None] | None:
-    """The cursor, the limit, the order and the label that the query says; None for one that is to be
-    refused."""
+def _expected(query: bytes) -> tuple[str, int, bool, str | None, bool] | None:
+    """The cursor, the limit, the order, the label, and whether only the newest of each person are asked
+    for; None for a query that is to be refused."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    if {name for name, _ in pairs} - {"limit", "cursor", "q", "sort", "label"}:
+    if {name for name, _ in pairs} - {"limit", "cursor", "q", "sort", "label", "latest"}:
         return None
-    limits, cursors, words, sorts, labels = (
+    limits, cursors, words, sorts, labels, latest = (
         [value for name, value in pairs if name == wanted]
-        for wanted in ("limit", "cursor", "q", "sort", "label")
+        for wanted in ("limit", "cursor", "q", "sort", "label", "latest")
     )
-    if max(map(len, (limits, cursors, words, sorts, labels))) > 1:
+    if max(map(len, (limits, cursors, words, sorts, labels, latest))) > 1:
+        return None
+    if latest and latest[0] not in ("true", "false"):
         return None
     try:
         label = check_label(labels[0]) if labels else None
@@ -113,7 +125,7 @@ def _expected(query: bytes) -> tuple[str, int, bool, str | None] | None:
     ):
         return None
     limit = min(100, max(1, int([*limits, "20"][0][:4_000])))
-    return [*cursors, ""][0], limit, sorts == ["newest"], label
+    return [*cursors, ""][0], limit, sorts == ["newest"], label, latest == ["true"]
 
 
 @cache
@@ -127,8 +139,9 @@ def _listed() -> Listed:
     ids: dict[str, list[str]] = {
         accounts.create_account(store, name, plan="business").id: [] for name in ("ana", "bo")
     }
-    new = NewResume(parse(b'{"header":{"name":"Ada Lovelace"},"sections":{}}'))
     for number in range(COUNT):
+        header = b'{"name":"Ada Lovelace","email":"%d"}' % (number % PEOPLE)
+        new = NewResume(parse(b'{"header":%b,"sections":{}}' % header))
         for account_id, made in ids.items():
             labelled = new._replace(label=LABELS[number % len(LABELS)])
             (outcome,) = creation.create(store, account_id, [labelled])

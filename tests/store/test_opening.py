@@ -22,6 +22,7 @@ from resumes.store import (
     plans,
     schema,
     stored_resumes,
+    versions,
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import (
@@ -280,6 +281,14 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
     "the labels": (
         lambda store, ana, _: labels.list_labels(store, ana),
         "COVERING INDEX ix_resumes_label (account_id=? AND label>?)",
+    ),
+    "each person's newest": (
+        lambda store, ana, _: stored_resumes.list_page(store, ana, cursor="0" * 24, is_latest=True),
+        "later USING COVERING INDEX ix_resumes_person (account_id=? AND (person,id)>(?,?))",
+    ),
+    "how many versions there are": (
+        lambda store, ana, _: versions.count_versions(store, ana, ["0" * 24]),
+        "other USING COVERING INDEX ix_resumes_person (account_id=? AND person>? AND person<?)",
     ),
     "the newest files": (
         lambda store, ana, _: import_history.list_files(store, account_id=ana),

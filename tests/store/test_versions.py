@@ -5,7 +5,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,6 +26,7 @@ from resumes.store.creation import (
 )
 from resumes.store.import_history import get_file
 from resumes.store.import_ledger import ClaimedFile, FileOutcome, find_items
+from resumes.store.stored_resumes import Sort
 from resumes.store.versions import OnNewer
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_document
@@ -336,6 +337,95 @@ def test_an_account_does_not_replace_before_all_persons_are_known(
     accounts.set_options(store, "ana", {"on_newer": "replace"})
     (newer,) = made(store, account, a_version(text="Second"))
     assert len(newer.replaced) == 1
+
+
+# Lists of the newest
+
+
+def list_latest(store: Store, account: AccountInfo, **options: Any) -> list[str]:
+    """The ids of all pages of each person's newest."""
+    ids: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = stored_resumes.list_page(store, account.id, cursor=cursor, is_latest=True, **options)
+        ids += [entry.id for entry in page.entries]
+        cursor = page.cursor
+    return ids
+
+
+def test_only_the_newest_resume_of_each_person_is_listed_in_every_order(
+    store: Store, an_account: MakeAccount
+) -> None:
+    mine, other = an_account("ana"), an_account("bo")
+    names = ("Ada", "Bo", "Ada", "Cy", "Bo", "Ada")
+    ids = [
+        made(store, mine, a_version(name, str(at))._replace(label="ab"[at % 2]))[0].id
+        for at, name in enumerate(names)
+    ]
+    (unknown,) = made(store, mine, NewResume(analyzer.parse(a_document(header={"name": "Ada"}))))
+    made(store, other, *map(a_version, ("Ada", "Bo", "Cy")))
+    newest = [*ids[3:], unknown.id]
+    assert list_latest(store, mine) == newest
+    assert list_latest(store, mine, limit=1) == newest
+    assert list_latest(store, mine, limit=3, is_newest_first=True) == newest[::-1]
+    assert list_latest(store, mine, label="b") == [ids[3], ids[5]]
+    page = stored_resumes.list_page(store, mine.id, limit=4, is_latest=True)
+    assert page.cursor is None
+    by_name = stored_resumes.list_sorted(store, mine.id, Sort.NAME, is_latest=True, limit=3)
+    assert [entry.id for entry in by_name.entries] == [ids[5], unknown.id, ids[4]]
+
+    stored_resumes.delete_resume(store, mine.id, ids[5])
+    assert list_latest(store, mine) == [ids[2], ids[3], ids[4], unknown.id]
+
+
+def test_a_search_for_the_newest_finds_no_other(store: Store, an_account: MakeAccount) -> None:
+    account = an_account("ana")
+    for text in ("Red", "Blue", "Red"):
+        for name, its in (("Ada", text), (f"Bo{text}", "Red")):
+            made(store, account, a_version(name, its, with_digest=False))
+    (last,) = made(store, account, a_version("Cy", "Blue"))
+    index_all(store)
+
+    def find(text: str, cursor: str = "", **options: Any) -> list[str]:
+        result = search.find_page(
+            store, account.id, text, cursor=cursor, is_latest=True, timeout_s=60, **options
+        )
+        ids = [entry.id for entry in result.page.entries]
+        more = result.page.cursor
+        return ids + (find(text, more, **options) if more else [])
+
+    all_ids = listed_ids(store, account)
+    assert find("blue") == [last.id]
+    assert find("red") == [all_ids[3], all_ids[4], all_ids[5]]
+    for limit in (1, 2):
+        assert find('"red"', limit=limit) == find("red")
+        assert find("red", limit=limit, is_newest_first=True) == find("red")[::-1]
+    late = search.find_page(
+        store, account.id, "red", limit=1, is_latest=True, timeout_s=0, is_newest_first=True
+    )
+    assert late.page.cursor is not None
+
+
+def test_a_page_of_the_newest_ends_early_after_many_that_are_not(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_resumes, "SCANNED_ROWS", 3)
+    stored_resumes.page_of.cache_clear()
+    try:
+        account = an_account("ana")
+        versions = [a_version("Ada", str(number)) for number in range(7)]
+        made(store, account, *versions, a_version("Bo"))
+        ids = listed_ids(store, account)
+        first = stored_resumes.list_page(store, account.id, is_latest=True)
+        assert (first.rows, first.cursor) == ([], ids[2])
+        assert list_latest(store, account) == ids[6:]
+        newest = stored_resumes.list_page(store, account.id, is_latest=True, is_newest_first=True)
+        assert ([entry.id for entry in newest.entries], newest.cursor) == (ids[:5:-1], ids[5])
+        # Exactly so many resumes as a page looks through.
+        stored_resumes.delete_resumes(store, account.id, ids[:5])
+        assert stored_resumes.list_page(store, account.id, is_latest=True).cursor is None
+    finally:
+        stored_resumes.page_of.cache_clear()
 
 
 # Against a model

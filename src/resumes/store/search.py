@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
@@ -30,6 +30,7 @@ from resumes.store.search_engine import (
 from resumes.store.statements import in_order
 from resumes.store.store import Store
 from resumes.store.stored_resumes import MAX_LIMIT, Page, check_cursor, list_page
+from resumes.store.versions import newest_of
 
 T = TypeVar("T")
 
@@ -59,14 +60,16 @@ def find_page(
     limit: int = MAX_LIMIT,
     is_newest_first: bool = False,
     label: str | None = None,
+    is_latest: bool = False,
     is_typing: bool = False,
     timeout_s: float = TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
     """Return the resumes after the cursor that match the query, oldest first, at most `limit`.
 
-    With a label, return only those that have it. The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest first, return
-    the resumes before the cursor, in reverse order. With `is_typing`, more may follow the last word.
+    With a label, return only those that have it; with `is_latest`, only those that are their person's
+    newest. The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest first,
+    return the resumes before the cursor, in reverse order. With `is_typing`, more may follow the last word.
     After `timeout_s` a page ends early; its cursor is None only if nothing follows.
 
     Raises InvalidArgument if the text has no words or too many, and for a malformed cursor.
@@ -97,6 +100,8 @@ def find_page(
             lambda: monotonic() >= ends_at,
         )
         entries, stopped_at = search.run(account.number, cursor, account.last_seq)
+        if is_latest:
+            entries, stopped_at = search.only_newest(account, entries, stopped_at)
     unindexed = max(0, account.resume_count - account.entries)
     if len(entries) > limit:
         return SearchResult(Page(entries[:limit], entries[limit - 1].id), unindexed)
@@ -169,6 +174,20 @@ class _Search:
             if not is_all and self.is_late() and (at := self._last_id(window)) is not None:
                 return found, at
         return found, None
+
+    def only_newest(
+        self, account: Any, found: list[Entry], stopped_at: str | None
+    ) -> tuple[list[Entry], str | None]:
+        """Return what `run` returns, of the entries that are their person's newest, from its first result."""
+        kept: list[Entry] = []
+        while True:
+            newest = newest_of(self.connection, self.account_id, [entry.id for entry in found])
+            kept += [entry for entry in found if entry.id in newest]
+            if len(kept) > self.limit or len(found) <= self.limit:
+                return kept, stopped_at
+            if self.is_late():
+                return kept, found[-1].id
+            found, stopped_at = self.run(account.number, found[-1].id, account.last_seq)
 
     def _range(self, cursor: str, last_seq: int) -> tuple[int, int]:
         """Return the numbers of the first and the last entry after the cursor."""

@@ -14,7 +14,16 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, bindparam, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    select,
+)
 from sqlmodel import Session
 
 from resumes.analyzer import Resume, list_title
@@ -39,7 +48,7 @@ from resumes.store.statements import (
     upsert,
 )
 from resumes.store.store import Row, Store
-from resumes.store.versions import replace_others
+from resumes.store.versions import is_newest, replace_others
 from resumes.text import family_name_order, name_order
 
 DEFAULT_LIMIT = 20
@@ -101,14 +110,39 @@ class StoredResume(NamedTuple):
 COLUMNS = tuple(resumes.c[name] for name in Entry._fields)
 
 
+SCANNED_ROWS = 1_000
+"""How many resumes a page of only the newest of each person looks through; then it ends early."""
+
+
 @cache
-def page_of(*, is_newest_first: bool, has_label: bool) -> Prepared:
-    """Return the statement of a page, which with `has_label` is of the resumes with a label."""
-    rows = select(*COLUMNS).where(params_equal(resumes.c.account_id)).limit(limit_param("rows"))
+def page_of(*, is_newest_first: bool, has_label: bool, is_latest: bool = False) -> Prepared:
+    """Return the statement of a page, which with `has_label` is of the resumes with a label.
+
+    With `is_latest` it is of each person's newest, and has a second column: where a page with fewer rows
+    ended early, None if nothing follows.
+    """
+    rows = select(*COLUMNS).where(params_equal(resumes.c.account_id))
     rows = in_order(rows, resumes.c.id, bindparam("after"), is_newest_first=is_newest_first)
     if has_label:
         rows = rows.where(rare(params_equal(resumes.c.label)))
-    return Prepared(select(rows_as_json(*rows.subquery().c)))
+    if not is_latest:
+        return Prepared(select(rows_as_json(*rows.limit(limit_param("rows")).subquery().c)))
+    scanned = rows.add_columns(resumes.c.account_id, resumes.c.person).limit(_number(SCANNED_ROWS))
+    listed = scanned.subquery("listed")
+    newest = select(*(listed.c[column.name] for column in COLUMNS)).where(is_newest(listed))
+    newest = newest.limit(limit_param("rows"))
+    # The last that was looked through, and the one after it.
+    ends = rows.with_only_columns(resumes.c.id).limit(_number(2)).offset(_number(SCANNED_ROWS - 1))
+    end = ends.subquery("ends").c.id
+    last = func.max(end) if is_newest_first else func.min(end)
+    ended_at = select(last).having(func.count() == _number(2)).scalar_subquery()
+    is_short = func.count() < bindparam("rows", type_=Integer)
+    return Prepared(select(rows_as_json(*newest.subquery().c), case((is_short, ended_at))))
+
+
+def _number(value: int) -> ColumnElement[int]:
+    """Return the number as a part of the SQL, so that it is no parameter."""
+    return literal_column(str(value), Integer)
 
 
 # Prepared, since most requests of the API read a page or one resume, on SQLite in the event loop.
@@ -140,13 +174,15 @@ def list_page(
     limit: int = DEFAULT_LIMIT,
     is_newest_first: bool = False,
     label: str | None = None,
+    is_latest: bool = False,
 ) -> Page:
     """Return the resumes after the cursor, or only those with the label, oldest first, at most `limit`.
 
-    With the newest first, return the resumes before the cursor, in reverse order. A `limit` outside of
-    1 to 100 becomes 1 or 100. Raises InvalidArgument for a malformed cursor.
+    With the newest first, return the resumes before the cursor, in reverse order. With `is_latest`, return
+    only each person's newest; after a thousand resumes, such a page ends early. A `limit` outside of 1 to
+    100 becomes 1 or 100. Raises InvalidArgument for a malformed cursor.
     """
-    statement, values = _asked(account_id, cursor, limit, is_newest_first, label)
+    statement, values = _asked(account_id, cursor, limit, is_newest_first, label, is_latest)
     return _page(store.fetch(statement, **values), values["rows"] - 1)
 
 
@@ -158,25 +194,35 @@ async def list_page_async(
     limit: int = DEFAULT_LIMIT,
     is_newest_first: bool = False,
     label: str | None = None,
+    is_latest: bool = False,
 ) -> Page:
     """Do what `list_page` does without blocking the event loop."""
-    statement, values = _asked(account_id, cursor, limit, is_newest_first, label)
+    statement, values = _asked(account_id, cursor, limit, is_newest_first, label, is_latest)
     return _page(await store.fetch_async(statement, **values), values["rows"] - 1)
 
 
 def _asked(
-    account_id: str, cursor: str, limit: int, is_newest_first: bool, label: str | None
+    account_id: str,
+    cursor: str,
+    limit: int,
+    is_newest_first: bool,
+    label: str | None,
+    is_latest: bool,
 ) -> tuple[Prepared, dict[str, Any]]:
     """Return the statement of a page and its parameters, with one row more than the page has."""
-    statement = page_of(is_newest_first=is_newest_first, has_label=label is not None)
+    has_label = label is not None
+    statement = page_of(is_newest_first=is_newest_first, has_label=has_label, is_latest=is_latest)
     after = bound_of(check_cursor(cursor), is_newest_first=is_newest_first)
     rows = max(1, min(limit, MAX_LIMIT)) + 1
     return statement, {"account_id": account_id, "after": after, "rows": rows, "label": label}
 
 
 def _page(found: Sequence[Row], limit: int) -> Page:
-    rows: list[list[Any]] = orjson.loads(found[0][0])
-    return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
+    text, *ended_at = found[0]
+    rows: list[list[Any]] = orjson.loads(text)
+    if len(rows) > limit:
+        return Page(rows[:limit], rows[limit - 1][0])
+    return Page(rows, ended_at[0] if ended_at else None)
 
 
 def list_sorted(
@@ -187,10 +233,11 @@ def list_sorted(
     cursor: str = "",
     limit: int = DEFAULT_LIMIT,
     label: str | None = None,
+    is_latest: bool = False,
 ) -> Page:
     """Return the resumes after that of the cursor, or those with the label, in this order, at most `limit`.
 
-    By name, resumes without a name come first, and case and accents do not matter; this reads all of
+    With `is_latest`, return only each person's newest, as `list_page` does. By name, resumes without a name come first, and case and accents do not matter; this reads all of
     the account's names. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor
     and, by name, for that of a resume that does not exist.
     """
@@ -203,11 +250,13 @@ def list_sorted(
             limit=limit,
             is_newest_first=is_newest_first,
             label=label,
+            is_latest=is_latest,
         )
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
     listed: list[ColumnElement[Any]] = [resumes.c.account_id == account_id]
     listed += [] if label is None else [rare(resumes.c.label == label)]
+    listed += [is_newest(resumes)] if is_latest else []
     with store.read() as connection:
         ids = _ids_by_name(connection, listed, sort, after=after, limit=limit + 1)
         page = select(*COLUMNS).where(*listed, resumes.c.id.in_(ids))

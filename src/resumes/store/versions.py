@@ -12,15 +12,35 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, bindparam, select, true, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Integer,
+    Select,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    true,
+    tuple_,
+    update,
+)
 from sqlmodel import Session
 
 from resumes.clock import timestamp
 from resumes.store.erasing import erase_rows
 from resumes.store.identifiers import position_of
-from resumes.store.schema import Account, imported_digests, replaced_resumes, resumes
-from resumes.store.statements import Prepared, blob, insert_into, params_equal
-from resumes.store.store import change_count
+from resumes.store.schema import (
+    Account,
+    BinaryText,
+    imported_digests,
+    replaced_resumes,
+    resumes,
+)
+from resumes.store.statements import Prepared, blob, insert_into, params_equal, pk_equals
+from resumes.store.store import Store, change_count
 
 
 class OnNewer(StrEnum):
@@ -45,6 +65,39 @@ def chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(_NAMES, chunk, strict=True))
 
 
+_NO_TEXT: Final[ColumnElement[str]] = literal_column("''", BinaryText)
+
+
+def is_newest(listed: FromClause) -> ColumnElement[bool]:
+    """Return the condition that no later resume is of the person of this one, a row of `resumes`."""
+    later = resumes.alias("later")
+    next_person = (
+        select(later.c.person == listed.c.person)
+        .where(
+            later.c.account_id == listed.c.account_id,
+            # As in the index. A range and its order make the engines walk it, whatever PostgreSQL's
+            # statistics say of the account (pitfalls S24).
+            later.c.person.is_not(None),
+            # SQLite would compare a column with a column of text after it has read both.
+            tuple_(later.c.person, later.c.id) > tuple_(listed.c.person, listed.c.id + _NO_TEXT),
+        )
+        .order_by(later.c.person, later.c.id)
+        .limit(literal_column("1", Integer))
+        .correlate(listed)
+        .scalar_subquery()
+    )
+    return next_person.is_not(true())
+
+
+_NEWEST: Final = Prepared(select(resumes.c.id).where(pk_equals(resumes), is_newest(resumes)))
+
+
+def newest_of(connection: Connection, account_id: str, resume_ids: Iterable[str]) -> set[str]:
+    """Return those of the resumes that are their person's newest."""
+    keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
+    return {row[0] for rows in _NEWEST.run_each(connection, keys) if (row := rows.fetchone())}
+
+
 class Version(NamedTuple):
     """A stored version of a person's resume. `arrival` is its claim, or its own id without one;
     `changed_at` is empty unless it was updated."""
@@ -60,12 +113,11 @@ class Version(NamedTuple):
 
 
 _OF_PERSONS: Final = Prepared(
-    select(*resumes.c["person", "id", "claim_id", "created_at", "updated_at", "label"])
+    select(*resumes.c["id", "claim_id", "created_at", "updated_at", "label"])
     .where(
         params_equal(resumes.c.account_id),
-        # As in the index, so that the engines see that they can use it.
         resumes.c.person.is_not(None),
-        resumes.c.person.in_(VALUES),
+        resumes.c.person.between(bindparam("person"), bindparam("person")),
     )
     .order_by(resumes.c.person, resumes.c.id)
 )
@@ -75,14 +127,55 @@ def find_versions(
     connection: Connection, account_id: str, persons: Iterable[bytes]
 ) -> dict[bytes, list[Version]]:
     """Return the stored versions of these persons, oldest first, by person."""
+    known = set(persons)
+    wanted = [{"account_id": account_id, "person": blob(person)} for person in known]
     found: dict[bytes, list[Version]] = {}
-    for values in chunks(map(blob, persons)):
-        rows = _OF_PERSONS.run(connection, account_id=account_id, **values).fetchall()
-        for person, resume_id, claim_id, created_at, updated_at, label in rows:
+    for person, rows in zip(known, _OF_PERSONS.run_each(connection, wanted), strict=True):
+        for resume_id, claim_id, created_at, updated_at, label in rows.fetchall():
             changed_at = updated_at if updated_at != created_at else ""
             version = Version(resume_id, claim_id or resume_id, changed_at, label)
-            found.setdefault(bytes(person), []).append(version)
+            found.setdefault(person, []).append(version)
     return found
+
+
+# Shown to people
+
+MAX_COUNTED: Final = 100
+"""The number up to which a person's resumes are counted for a list."""
+
+
+def _of_same_person(listed: Any) -> Select[Any]:
+    """Return the ids of the resumes of the person of this one, oldest first."""
+    other = resumes.alias("other")
+    return (
+        select(other.c.id)
+        .where(
+            other.c.account_id == listed.c.account_id,
+            other.c.person.is_not(None),
+            other.c.person.between(listed.c.person, listed.c.person),
+        )
+        .order_by(other.c.person, other.c.id)
+    )
+
+
+_COUNTED: Final = _of_same_person(resumes).limit(literal_column(str(MAX_COUNTED), Integer))
+COUNT_VERSIONS: Final = Prepared(
+    select(
+        select(func.count()).select_from(_COUNTED.correlate(resumes).subquery()).scalar_subquery()
+    ).where(pk_equals(resumes))
+)
+
+
+def count_versions(store: Store, account_id: str, resume_ids: Sequence[str]) -> dict[str, int]:
+    """Return how many resumes the person has whose resume it is, at most 100, by resume; without those
+    that have no other version."""
+    keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
+    with store.read() as connection:
+        found = [rows.fetchone() for rows in COUNT_VERSIONS.run_each(connection, keys)]
+    counts = (
+        (resume_id, row[0] if row else 0) for resume_id, row in zip(resume_ids, found, strict=True)
+    )
+    return {resume_id: count for resume_id, count in counts if count > 1}
 
 
 # Replacing

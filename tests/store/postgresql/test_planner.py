@@ -23,7 +23,9 @@ from resumes.store import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.postgresql.connection import numbered
 from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.statements import Prepared
 from resumes.store.stored_resumes import page_of
+from resumes.store.versions import _NEWEST, _OF_PERSONS, COUNT_VERSIONS
 from tests.support.postgres import Server
 from tests.support.store.builders import a_person, count_rows, exported, index_all
 from tests.support.waiting import wait_until
@@ -135,19 +137,43 @@ def test_s24_no_row_of_an_account_that_statistics_lack_is_found_by_walking_the_a
 
 
 RESUMES = """
-    INSERT INTO resumes (account_id, id, filename, created_at, updated_at, label)
-    SELECT 'a', lpad(number::text, 24, '0'), 'f', 'c', 'u', nullif(number / 100, 49)
+    INSERT INTO resumes (account_id, id, filename, created_at, updated_at, label, person)
+    SELECT 'a', lpad(number::text, 24, '0'), 'f', 'c', 'u', nullif(number / 100, 49),
+        decode(md5((number / 3)::text), 'hex')
     FROM generate_series(1, 5000) AS number
 """
 
 
+@pytest.mark.parametrize("is_latest", [False, True], ids=["", "newest of each person"])
 @pytest.mark.parametrize("has_label", [False, True], ids=["all", "of a label"])
 @pytest.mark.parametrize("is_newest_first", [False, True], ids=["oldest first", "newest first"])
 @pytest.mark.parametrize("is_known", [False, True], ids=["just grown", "known to the statistics"])
 def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
-    url: str, is_known: bool, is_newest_first: bool, has_label: bool
+    url: str, is_known: bool, is_newest_first: bool, has_label: bool, is_latest: bool
 ) -> None:
-    page = page_of(is_newest_first=is_newest_first, has_label=has_label)
+    page = page_of(is_newest_first=is_newest_first, has_label=has_label, is_latest=is_latest)
+    plan = _plan(url, page, is_known=is_known)
+    index = b"ix_resumes_label" if has_label else b"resumes_pkey"
+    assert re.search(b"Index (Only )?Scan (Backward )?using " + index, plan)
+    if is_latest:
+        assert b"Scan using ix_resumes_person" in plan
+    assert b"Sort" not in plan
+    assert b"Seq Scan" not in plan
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["just grown", "known to the statistics"])
+@pytest.mark.parametrize("statement", [_OF_PERSONS, _NEWEST, COUNT_VERSIONS])
+def test_versions_are_found_by_their_person_also_by_a_plan_that_a_message_uses_again(
+    url: str, is_known: bool, statement: Prepared
+) -> None:
+    plan = _plan(url, statement, is_known=is_known)
+    assert b"using ix_resumes_person" in plan
+    assert b"Sort" not in plan
+    assert b"Seq Scan" not in plan
+
+
+def _plan(url: str, statement: Prepared, *, is_known: bool) -> bytes:
+    """The plan that PostgreSQL makes of the statement for any values."""
     with open_store(url), psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER TABLE resumes SET (autovacuum_enabled = off)")
         connection.execute("INSERT INTO accounts VALUES ('a', 'a', 'free', '2027-01-15', NULL)")
@@ -155,9 +181,6 @@ def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
         if is_known:
             connection.execute("ANALYZE resumes")
         dialect = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
-        sql, _ = page.bound(dialect, {"account_id": "", "after": "", "rows": 1, "label": ""})
+        sql, _, _ = statement._for(dialect)
         result = connection.pgconn.exec_(b"EXPLAIN (GENERIC_PLAN) " + numbered(sql))
-        plan = b"\n".join(result.get_value(row, 0) or b"" for row in range(result.ntuples))
-    index = b"ix_resumes_label" if has_label else b"resumes_pkey"
-    assert re.search(b"Index Scan (Backward )?using " + index, plan)
-    assert b"Sort" not in plan
+        return b"\n".join(result.get_value(row, 0) or b"" for row in range(result.ntuples))

@@ -156,7 +156,8 @@ def iter_queries() -> Requests:
                   f"cursor={ID}&cursor={ID}", "cursor=null", "page=2", "q=", "q=%20", "q=ada&q=ada",
                   "q=" + "x" * 501, "q=%21%3F", "q=ada&cursor=x", "sort=", "sort=name", "sort=Newest",
                   "Q=ada", "label=", "label=%20", "label=" + "x" * 101, "label=%00",
-                  "label=%FF", "label=%E2%80%AE", "label=a&label=a", "latest=true",
+                  "label=%FF", "label=%E2%80%AE", "label=a&label=a", "latest=1",
+                  "latest=True", "latest=", "latest=true&latest=true",
                   "Limit=5", "limit=5&page=2", "page", "=5", "&&page=2&page=2", "%6cimit=5&limit=5",
                   "limit%00=5", "limit=x&page=2", "_=1", "limit[]=5", f"cursor=%20{ID}",
                   "cursor=x&limit=x", f"cursor={'x' * 7_900}"):  # fmt: skip
