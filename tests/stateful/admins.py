@@ -47,7 +47,7 @@ class Admins(World):
 
     @rule(target=KEYS, name=NAMES, plan=PLAN_NAMES)
     def create_account(self, name: str, plan: str) -> Key:
-        """There is a new account with a key, unless the name is taken."""
+        """There is a new account with a key, unless the name is taken; one that had it loses it."""
         if name not in self.model.accounts:
             return self.add_key(self.add_account(name, plan))
         with pytest.raises(Conflict):
@@ -78,6 +78,19 @@ class Admins(World):
         assert stored_resumes.delete_resumes(self.reach.store, account.id, ids) == len(ids)
         for resume_id in ids:
             account.remove(resume_id)
+
+    @rule(name=NAMES, new=NAMES)
+    def rename_account(self, name: str, new: str) -> None:
+        """An account has another name, unless that is taken; the folder of its old name stays its own."""
+        account = self.model.find_open(name)
+        if account is None or new in self.model.accounts:
+            with pytest.raises(NotFound if account is None else Conflict):
+                accounts.rename_account(self.reach.store, name, new, takes_folder=True)
+            return
+        renamed = accounts.rename_account(self.reach.store, name, new, takes_folder=True)
+        self.model.rename(account, new)
+        (self.reach.root / new).mkdir(exist_ok=True)
+        assert renamed.folders == [new, *account.former]
 
     @rule(name=NAMES, how=DELETIONS)
     def delete_account(self, name: str, how: str) -> None:
@@ -195,10 +208,12 @@ class Admins(World):
 
     @rule(export=EXPORTS, name=NAMES)
     def import_account(self, export: Export, name: str) -> None:
-        """There is an account as it was in a file, under this name unless that or a key is taken."""
+        """There is an account as it was in a file, under this name unless that or a key is taken, or another
+        account had it."""
         if any(key.is_revoked and key.account.is_open for key in export.keys):
             return  # the key would be that of two accounts, of which one has revoked it
-        if name in self.model.accounts or any(key.account.is_open for key in export.keys):
+        had = any(name in account.former for account in self.model.accounts.values())
+        if name in self.model.accounts or had or any(key.account.is_open for key in export.keys):
             with pytest.raises(Conflict):
                 import_account(self.reach.store, export.path, name=name)
             return

@@ -82,7 +82,7 @@ class Imports:
 
     def _find_owners(self, pending: Iterable[File], ends: Ends) -> None:
         for file in pending:
-            owner = self._model.find_open(file.folder)
+            owner = self._model.owner_of(file.folder)
             if file.state is State.WAITING and not ends.is_waiting(file):
                 assert owner is not None, f"{file.name} was taken, and is nobody's"
                 file.owner = owner
@@ -216,7 +216,7 @@ class Imports:
         left = self.ignored | {file.name for file in waiting}
         assert oracle.tally(self._root).left == left
         for file in waiting:
-            assert self._model.find_open(file.folder) is None, f"{file.name} was not taken"
+            assert self._model.owner_of(file.folder) is None, f"{file.name} was not taken"
         for account in self._model.accounts.values():
             if account.is_open:
                 assert not account.unexplained, f"no file brought {account.unexplained}"

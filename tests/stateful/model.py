@@ -75,6 +75,9 @@ class Account:
     id: str
     plan: str
     is_open: bool = True
+    former: list[str] = field(default_factory=list)
+    """Names that it had, whose folders are its own until another account takes them."""
+
     resumes: dict[str, Stored] = field(default_factory=dict)
     """By id, in the order in which they were created."""
 
@@ -217,6 +220,7 @@ class Backup:
         """The account is as it was, but for its ids, which go on above this one."""
         was = self.accounts[account]
         account.plan, account.is_open = was.plan, was.is_open
+        account.name, account.former = was.name, list(was.former)
         account.resumes = dict(was.resumes)
         account.last_id = max(was.last_id, last_id)
         account.once = dict(was.once)
@@ -295,6 +299,25 @@ class Model:
         """The account of this name, unless there is none or it is being deleted."""
         account = self.accounts.get(name)
         return account if account is not None and account.is_open else None
+
+    def owner_of(self, folder: str) -> Account | None:
+        """Whose the files in the folder of this name are; None if nobody's."""
+        named = self.find_open(folder)
+        had = (one for one in self.accounts.values() if one.is_open and folder in one.former)
+        return named or next(had, None)
+
+    def take_name(self, name: str) -> None:
+        """No account has had the name."""
+        for account in self.accounts.values():
+            account.former = [former for former in account.former if former != name]
+
+    def rename(self, account: Account, new: str) -> None:
+        """The account has another name, and had its present one."""
+        self.take_name(new)
+        del self.accounts[account.name]
+        account.former.append(account.name)
+        account.name = new
+        self.accounts[new] = account
 
     def creates(self, key: Key, body: Body, once: str | None, now_us: int) -> Expected:
         """What a create comes to."""

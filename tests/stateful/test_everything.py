@@ -67,6 +67,16 @@ class Service(Clients, Admins, Analyzers):
         self.delete_account(name=name, how="cut off")
         self.drain()
 
+    @rule(name=NAMES, new=NAMES, at=st.integers(1, 8))
+    def rename_while_importing(self, name: str, new: str, at: int) -> None:
+        """An importer is killed on its way with a file, its account is renamed, another file comes into
+        the old folder, and another importer goes on."""
+        self.drop_new_ones(name=name, looks=[Look.PLAIN])
+        self.drain_killed(at=at)
+        self.rename_account(name=name, new=new)
+        self.drop_new_ones(name=name, looks=[Look.PLAIN])
+        self.drain()
+
 
 @pytest.fixture(autouse=True)
 def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:

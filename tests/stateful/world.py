@@ -100,7 +100,8 @@ class World(RuleBasedStateMachine):
 
     def add_account(self, name: str, plan: str) -> Account:
         """The account exists, with a folder."""
-        made = accounts.create_account(self.reach.store, name, plan=plan)
+        made = accounts.create_account(self.reach.store, name, plan=plan, takes_folder=True)
+        self.model.take_name(name)
         (self.reach.root / name).mkdir(exist_ok=True)
         self.model.accounts[name] = Account(name, made.id, plan)
         return self.model.accounts[name]
