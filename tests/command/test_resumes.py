@@ -123,6 +123,12 @@ def test_only_the_newest_resume_of_each_person_is_listed_on_request(acme: Comman
     assert ids("--latest", "--sort", "newest", "--limit", "1") == [again]
     assert ids("--latest", "--sort", "name") == [again, bo]
     assert ids("--latest", "--filter", "ada") == [again]
+    shown = acme.succeeds("show", ada).splitlines()
+    assert shown[2] == "2 versions of this person's resume, newest first:"
+    assert shown[3].startswith(f"  {again}, created ")
+    assert shown[4].startswith(f"  {ada}, created ")
+    assert [line.endswith("(this one)") for line in shown[3:5]] == [False, True]
+    assert "version" not in acme.succeeds("show", bo)
 
 
 def test_what_the_index_lacks_is_told_and_an_export_without_it_fails(

@@ -123,9 +123,18 @@ async def test_the_first_month_of_an_account_is_set(store: Store) -> None:
     async with running(store, "ana", screen="accounts", size=LARGE) as pilot:
         await shows(pilot.app, "First month   default")
         await leads(pilot, "e", "Edit account ana", "The number of January")
-        await presses(pilot, "tab", "enter", "down", "down", "enter", "tab", "enter")
+        await presses(pilot, "tab", "enter", "down", "down", "enter", "tab", "tab", "enter")
         await shows(pilot.app, "Saved ana", "First month   1")
     assert accounts.get_account(store, "ana").first_month == 1
+
+
+async def test_an_account_replaces_older_versions_once_told_to(store: Store) -> None:
+    async with running(store, "ana", screen="accounts", size=LARGE) as pilot:
+        await shows(pilot.app, "On newer      keep")
+        await leads(pilot, "e", "Edit account ana", "which are deleted")
+        await presses(pilot, "tab", "tab", "enter", "down", "enter", "tab", "enter")
+        await shows(pilot.app, "Saved ana", "On newer      replace")
+    assert accounts.get_account(store, "ana").on_newer == "replace"
 
 
 async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None:

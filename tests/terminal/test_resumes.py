@@ -648,6 +648,28 @@ async def test_the_label_is_shown_beside_the_name_once_a_resume_has_one(store: S
     assert labels_of(store) == [None, None]
 
 
+async def test_how_many_versions_a_person_has_is_beside_the_name_and_the_history_lists_them(
+    store: Store,
+) -> None:
+    def a_version(name: str, title: str) -> dict[str, Any]:
+        header = {"name": name, "email": f"{name}@example.com"}
+        return a_document(title=title) | {"header": header}
+
+    versions = (("Ada", "First"), ("Bo", "Only"), ("Ada", "Second"))
+    stored(store, *(a_version(*version) for version in versions))
+    async with running(store, "Second", size=LARGE) as pilot:
+        rows = [line.split()[1:4] for line in lines(pilot.app)[3:6]]
+        twice = "2\N{MULTIPLICATION SIGN}"
+        assert rows == [
+            ["Ada", twice, "First"],
+            ["Bo", "Only", "BoResume.pdf"],
+            ["Ada", twice, "Second"],
+        ]
+        await leads(pilot, "enter", "First")
+        await leads(pilot, "tab tab tab", "2 versions of this person's resume, newest first:")
+        await shows(pilot.app, "First (this one)")
+
+
 async def test_the_label_of_marked_resumes_is_completed_and_changed(store: Store) -> None:
     ids = stored_many(store, 4)
     account = accounts.get_account(store, "ana")

@@ -39,6 +39,7 @@ from resumes.rendering.page import Paper
 from resumes.spreadsheet import CSV_START
 from resumes.store import Store, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
+from resumes.store.entry import Entry
 from resumes.store.search import describe_unsearched, find_page, iter_entries
 from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
 from resumes.text import counted
@@ -48,8 +49,11 @@ WIDTH = 78
 MARGIN = "  "
 
 
-def lines(resume: StoredResume, source: SourceFile | None) -> Iterator[str]:
-    """Yield the resume's escaped lines: title, ID and times, file, header, then its sections in order."""
+def lines(
+    resume: StoredResume, source: SourceFile | None, versions: Sequence[Entry] = ()
+) -> Iterator[str]:
+    """Yield the resume's escaped lines: title, ID and times, file, the person's other versions, header, then
+    its sections in order."""
     entry = resume.entry
     document = load_stored(resume.document)
     yield click.style(safe_text(entry.shown_title), bold=True)
@@ -60,6 +64,12 @@ def lines(resume: StoredResume, source: SourceFile | None) -> Iterator[str]:
     yield f"{entry.id}, created {instant(entry.created_at)} UTC{updated}{label}"
     if source is not None:
         yield safe_text(source.sentence)
+    if versions:
+        yield f"{counted(len(versions), 'version')} of this person's resume, newest first:"
+    for version in versions:
+        mark = " (this one)" if version.id == entry.id else ""
+        title = safe_text(version.shown_title)
+        yield f"{MARGIN}{version.id}, created {instant(version.created_at)} UTC, {title}{mark}"
     yield ""
     for line in header_lines(document):
         yield from _wrapped(line)
@@ -261,7 +271,8 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
             put_json_text(msgspec.json.format(whole_json(resume.document), indent=2).decode())
             return
         source = find_source(store, owner.id, resume_id, session.settings().inbox)
-    for line in lines(resume, source):
+        versions = stored_resumes.list_versions(store, owner.id, resume_id)
+    for line in lines(resume, source, versions):
         put(line)
 
 

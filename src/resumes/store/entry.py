@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from resumes.analyzer import list_title
 
+MAX_VERSIONS = 100
+"""How many of a person's resumes are counted or listed at most."""
+
 
 class Entry(NamedTuple):
     """A resume in a list. `title`, `name` and `label` are None where the resume has none."""

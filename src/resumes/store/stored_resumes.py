@@ -30,7 +30,7 @@ from resumes.analyzer import Resume, list_title
 from resumes.clock import timestamp_after
 from resumes.errors import InvalidArgument, NotFound, PersonErased
 from resumes.store import search_index
-from resumes.store.entry import Entry
+from resumes.store.entry import MAX_VERSIONS, Entry
 from resumes.store.erasing import erase
 from resumes.store.forgotten import is_forgotten
 from resumes.store.identifiers import RESUME_ID
@@ -48,7 +48,7 @@ from resumes.store.statements import (
     upsert,
 )
 from resumes.store.store import Row, Store
-from resumes.store.versions import is_newest, replace_others
+from resumes.store.versions import is_newest, of_person, replace_others
 from resumes.text import family_name_order, name_order
 
 DEFAULT_LIMIT = 20
@@ -287,6 +287,22 @@ def _ids_by_name(
             raise InvalidArgument(f"Invalid cursor: no resume of this account has the ID {after}")
         keys = [key for key in keys if key > start]
     return [resume_id for _, resume_id in heapq.nsmallest(limit, keys)]
+
+
+def list_versions(store: Store, account_id: str, resume_id: str) -> list[Entry]:
+    """Return the person's resumes, this one among them, newest first, at most 100; empty if there is no
+    other."""
+    person = select(resumes.c.person).where(pk_equals(resumes, account_id, resume_id))
+    found = [whose for (whose,) in store.fetch(person) if whose is not None]
+    if not found:
+        return []
+    rows = store.fetch(
+        select(*COLUMNS)
+        .where(of_person(resumes, account_id, found[0]))
+        .order_by(resumes.c.person.desc(), resumes.c.id.desc())
+        .limit(MAX_VERSIONS)
+    )
+    return [Entry._make(row) for row in rows] if len(rows) > 1 else []
 
 
 def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:

@@ -18,7 +18,7 @@ from sqlalchemy import (
     Connection,
     FromClause,
     Integer,
-    Select,
+    and_,
     bindparam,
     func,
     literal_column,
@@ -30,6 +30,7 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from resumes.clock import timestamp
+from resumes.store.entry import MAX_VERSIONS
 from resumes.store.erasing import erase_rows
 from resumes.store.identifiers import position_of
 from resumes.store.schema import (
@@ -75,8 +76,7 @@ def is_newest(listed: FromClause) -> ColumnElement[bool]:
         select(later.c.person == listed.c.person)
         .where(
             later.c.account_id == listed.c.account_id,
-            # As in the index. A range and its order make the engines walk it, whatever PostgreSQL's
-            # statistics say of the account (pitfalls S24).
+            # As in `of_person`.
             later.c.person.is_not(None),
             # SQLite would compare a column with a column of text after it has read both.
             tuple_(later.c.person, later.c.id) > tuple_(listed.c.person, listed.c.id + _NO_TEXT),
@@ -112,13 +112,18 @@ class Version(NamedTuple):
         return self.arrival > claim_id or self.changed_at > timestamp(position_of(claim_id))
 
 
+def of_person(table: FromClause, account_id: Any, person: Any) -> ColumnElement[bool]:
+    """Return the condition that a row of `resumes` is of the person, for statements that are ordered by
+    person and id."""
+    # As in the index. A range and its order make the engines walk it, whatever PostgreSQL's statistics
+    # say of the account (pitfalls S24).
+    is_theirs = table.c.person.is_not(None), table.c.person.between(person, person)
+    return and_(table.c.account_id == account_id, *is_theirs)
+
+
 _OF_PERSONS: Final = Prepared(
     select(*resumes.c["id", "claim_id", "created_at", "updated_at", "label"])
-    .where(
-        params_equal(resumes.c.account_id),
-        resumes.c.person.is_not(None),
-        resumes.c.person.between(bindparam("person"), bindparam("person")),
-    )
+    .where(of_person(resumes, bindparam("account_id"), bindparam("person")))
     .order_by(resumes.c.person, resumes.c.id)
 )
 
@@ -140,25 +145,13 @@ def find_versions(
 
 # Shown to people
 
-MAX_COUNTED: Final = 100
-"""The number up to which a person's resumes are counted for a list."""
-
-
-def _of_same_person(listed: Any) -> Select[Any]:
-    """Return the ids of the resumes of the person of this one, oldest first."""
-    other = resumes.alias("other")
-    return (
-        select(other.c.id)
-        .where(
-            other.c.account_id == listed.c.account_id,
-            other.c.person.is_not(None),
-            other.c.person.between(listed.c.person, listed.c.person),
-        )
-        .order_by(other.c.person, other.c.id)
-    )
-
-
-_COUNTED: Final = _of_same_person(resumes).limit(literal_column(str(MAX_COUNTED), Integer))
+_OTHER: Final = resumes.alias("other")
+_COUNTED: Final = (
+    select(_OTHER.c.id)
+    .where(of_person(_OTHER, resumes.c.account_id, resumes.c.person))
+    .order_by(_OTHER.c.person, _OTHER.c.id)
+    .limit(literal_column(str(MAX_VERSIONS), Integer))
+)
 COUNT_VERSIONS: Final = Prepared(
     select(
         select(func.count()).select_from(_COUNTED.correlate(resumes).subquery()).scalar_subquery()

@@ -12,9 +12,10 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from resumes.store import accounts, import_history, plans
-from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo
+from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo, AccountOptions
 from resumes.store.plans import PlanInfo, maximum_text
 from resumes.store.store import Store
+from resumes.store.versions import OnNewer
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import Order, PageRead, RowPane, SplitScreen
@@ -151,6 +152,7 @@ class EditAccountDialog(NameDialog):
     def __init__(self, session: UiSession, account: AccountInfo, taken: set[str]) -> None:
         self._account = account
         self._first_month = Choices([*FIRST_MONTHS], first_month_text(account))
+        self._on_newer = Choices([each.value for each in OnNewer], account.on_newer)
         super().__init__(
             session,
             f"Edit account {account.name}",
@@ -158,16 +160,21 @@ class EditAccountDialog(NameDialog):
             Note(safe(FOLDER_STAYS.format(account.name), "dim")),
             LabelledField("First month", self._first_month),
             Note(safe(RULE_OF_MONTHS, "dim")),
+            LabelledField("On newer", self._on_newer),
+            Note(safe(RULE_OF_VERSIONS, "dim")),
         )
         self._name_line.value = account.name
 
     def saving(self) -> Callable[[Store], AccountInfo]:
-        first_month = FIRST_MONTHS[self._first_month.chosen]
-        return partial(
-            save_account, shown=self._account, name=self._typed_name, first_month=first_month
+        options = AccountOptions(
+            on_newer=self._on_newer.chosen, first_month=FIRST_MONTHS[self._first_month.chosen]
         )
+        return partial(save_account, shown=self._account, name=self._typed_name, options=options)
 
 
+RULE_OF_VERSIONS: Final = (
+    "Whether a newer resume of a person replaces the older ones, which are deleted."
+)
 RULE_OF_MONTHS: Final = (
     "The number of January in dates of new resumes. By default, each resume tells."
 )
@@ -179,11 +186,11 @@ def first_month_text(account: AccountInfo) -> str:
 
 
 def save_account(
-    store: Store, shown: AccountInfo, name: str, first_month: int | None
+    store: Store, shown: AccountInfo, name: str, options: AccountOptions
 ) -> AccountInfo:
     """Save what differs from the account as it was shown. Raises NotFound and Conflict."""
-    if first_month != shown.first_month:
-        accounts.set_options(store, shown.name, {"first_month": first_month})
+    if any(value != getattr(shown, option) for option, value in options.items()):
+        accounts.set_options(store, shown.name, options)
     if name != shown.name:
         return accounts.rename_account(store, shown.name, name)
     return accounts.get_account(store, name)
@@ -266,6 +273,7 @@ def _iter_facts(store: Store, account: AccountInfo) -> Iterator[Fact]:
     yield "Plan", plan.name
     yield "API listing", listing_text(plan.api_listing)
     yield "First month", first_month_text(account)
+    yield "On newer", account.on_newer
     yield "", ""
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)

@@ -8,9 +8,9 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
 from resumes.clock import Clock, system_clock
-from resumes.store.entry import Entry
+from resumes.store.entry import MAX_VERSIONS, Entry
 from resumes.store.sqlite.first_rows import FirstRows
-from tui.text import safe
+from tui.text import joined, safe
 from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 
 
@@ -19,17 +19,28 @@ def title_cell(entry: Entry) -> Content:
     return text_cell(entry.shown_title, "dim")
 
 
+def name_cell(entry: Entry, versions: int = 1) -> Content:
+    """Return the name, and how many resumes the person has, if that is more than one."""
+    name = text_cell(entry.name, "bold")
+    if versions == 1:
+        return name
+    count = f"{MAX_VERSIONS - 1}+" if versions >= MAX_VERSIONS else str(versions)
+    return joined([name, safe(f" {count}\N{MULTIPLICATION SIGN}", "dim")])
+
+
 def resume_columns(
-    clock: Clock, title: Callable[[Entry], Content] = title_cell, *, has_labels: bool
+    clock: Clock,
+    title: Callable[[Entry], Content] = title_cell,
+    name: Callable[[Entry], Content] = name_cell,
+    *,
+    has_labels: bool,
 ) -> Sequence[ListColumn[Entry]]:
     """Return the columns of a list of resumes, with one for labels if any resume `has_labels`."""
     label: ListColumn[Entry] = ListColumn(
         "LABEL", 12, lambda entry: text_cell(entry.label), source="label"
     )
     return (
-        ListColumn(
-            "NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32, source="name"
-        ),
+        ListColumn("NAME", 0, name, at_most=32, source="name"),
         *((label,) if has_labels else ()),
         ListColumn("TITLE", 0, title, source="title"),
         ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),

@@ -24,6 +24,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Sort, StoredResume
+from resumes.store.versions import count_versions
 from resumes.text import counted, escaped_json
 from resumes.watched_folder import describe_root, find_source, opened
 from tui.screens.base import PageRead
@@ -74,14 +75,14 @@ def read_page(
     """Return the page after the cursor, of the resumes that match the filter or of all.
 
     `account` may be a name; None means the first one with resumes. The cursor is an ID, flipped if
-    the newest come first. `about` is a pair: the account, None if there are none; and the number of
-    newest resumes that are not searched yet.
+    the newest come first. `about` is the account, None if there are none; the number of newest resumes
+    that are not searched yet; and the result of `count_versions`.
     """
     if isinstance(account, str):
         account = accounts.get_account(store, account)
     elif account is None:
         if not (known := accounts.list_accounts(store)):
-            return PageRead([], about=(None, 0))
+            return PageRead([], about=(None, 0, {}))
         account = next((account for account in known if account.resume_count), known[0])
     cursor = flipped(cursor) if is_newest_first else cursor
     unindexed = 0
@@ -100,7 +101,8 @@ def read_page(
         sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
         page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
     following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
-    return PageRead(page.entries, following, about=(account, unindexed))
+    counts = count_versions(store, account.id, [entry.id for entry in page.entries])
+    return PageRead(page.entries, following, about=(account, unindexed, counts))
 
 
 KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"(?=: )')
@@ -139,6 +141,15 @@ def iter_history(store: Store, account: AccountInfo, stored: StoredResume) -> It
     yield _event(entry.created_at, how)
     if entry.updated_at != entry.created_at:
         yield _event(entry.updated_at, "Changed")
+    versions = stored_resumes.list_versions(store, account.id, entry.id)
+    if versions:
+        yield Paragraph(safe(""))
+        count = counted(len(versions), "version")
+        yield Paragraph(safe(f"{count} of this person's resume, newest first:"))
+    for version in versions:
+        mark = " (this one)" if version.id == entry.id else ""
+        yield _event(version.created_at, f"{version.shown_title}{mark}")
+        yield Paragraph(safe(version.id, "dim"), INDENT)
     yield Paragraph(safe(""))
     warnings = stored_warnings(stored.document, stored.first_month)
     style = "bold $text-warning" if warnings else ""

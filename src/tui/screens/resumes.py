@@ -42,7 +42,7 @@ from tui.screens.base import (
 from tui.screens.dialogs import ConfirmDialog, Fact, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.label_dialog import LabelDialog, read_labels
-from tui.screens.resume_list import resume_columns, title_cell
+from tui.screens.resume_list import name_cell, resume_columns, title_cell
 from tui.screens.resume_views import (
     NO_FILE,
     Shown,
@@ -436,6 +436,8 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         super().__init__(session, ResumePane(session.settings, can_focus_text=False))
         self._account: AccountInfo | None = None
         self._unindexed = 0
+        self._versions: dict[str, int] = {}
+        """How many resumes a person has who has several, by resume."""
         if session.first is not None and session.link is None:
             self.account = session.accounts[self.MODE] = session.first.account
             self.list.pages.fill(0, session.first.rows, session.first.rows[-1].id)
@@ -444,7 +446,10 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
 
     def columns(self) -> Sequence[ListColumn[Entry]]:
         clock = self.session.store.clock
-        return resume_columns(clock, self._title_cell, has_labels=self._has_labels)
+        return resume_columns(clock, self._title_cell, self._name_cell, has_labels=self._has_labels)
+
+    def _name_cell(self, entry: Entry) -> Content:
+        return name_cell(entry, self._versions.get(entry.id, 1))
 
     def _title_cell(self, entry: Entry) -> Content:
         ref = ResumeRef(self.account or "", entry.id)
@@ -489,7 +494,10 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return partial(find_hits, query=query) if query else lambda *_: ()
 
     def page_arrived(self, read: PageRead[Entry]) -> Sequence[Content]:
-        self._account, self._unindexed = read.about
+        self._account, self._unindexed, counts = read.about
+        for entry in read.rows:
+            self._versions.pop(entry.id, None)
+        self._versions |= counts
         if self._account is None:
             return no_accounts(self.session)
         self.account = self.session.accounts[self.MODE] = name = self._account.name
