@@ -271,3 +271,25 @@ def test_the_export_has_all_that_the_person_may_ask_for(acme: CommandLine, tmp_p
         assert json.loads(archive.read(names[0]))["header"]["email"] == EMAIL
         assert archive.read(names[1]).startswith(b"%PDF")
     assert "already exists" in acme.fails(1, "forget", EMAIL, "--yes", "--export", str(export))
+
+
+def test_an_older_backup_or_account_file_does_not_bring_a_person_back(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    backup, account = str(tmp_path / "backup.db"), str(tmp_path / "acme.account")
+    for body in (theirs(), other(1)):
+        (tmp_path / "cv.json").write_bytes(body)
+        acme.succeeds("import", str(tmp_path / "cv.json"))
+    acme.succeeds("db", "backup", backup)
+    acme.succeeds("accounts", "export", "acme", account)
+    acme.succeeds("forget", EMAIL, "--yes")
+
+    restored = acme.answers("db", "restore", backup, "--json")
+    assert (restored["resumes"], restored["erased"]) == (1, 1)
+    assert len(names_in(acme)) == 1
+    assert mentions(acme.home) == []
+    (tmp_path / "cv.json").write_bytes(theirs())
+    assert "This person was erased" in acme("import", str(tmp_path / "cv.json")).output
+    said = acme.fails(1, "accounts", "import", account, "--name", "again")
+    assert "of a person who was erased from this store. Nothing was stored." in said
+    acme.succeeds("db", "check")

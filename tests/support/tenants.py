@@ -48,7 +48,7 @@ ACROSS: Final = {
     **dict.fromkeys(
         (
             f"resumes.store.transfer.account_import._check_{what}"
-            for what in ("sizes", "account", "documents")
+            for what in ("sizes", "account", "documents", "forgotten")
         ),
         "an import looks at a copy of its file alone",
     ),

@@ -175,10 +175,14 @@ def restore(session: Session, file: Path) -> None:
                 "database": restored.label,
                 "resumes": restored.resumes,
                 "kept": None if kept is None else str(kept),
+                "erased": restored.erased,
             }
         )
         return
     say(f"Restored {safe_text(restored.label)}: {counted(restored.resumes, 'resume')}.")
+    if restored.erased:
+        count = counted(restored.erased, "resume")
+        say(f"Erased {count} of people who were erased after the backup was made.")
     if restored.kept is not None:
         say(f"The previous store was kept as {safe_text(str(restored.kept))}.")
     if not restored.is_kept_readable:

@@ -24,13 +24,11 @@ from resumes.clock import system_clock, timestamp
 from resumes.errors import NotFound
 from resumes.export import Exporter, ExportFormat
 from resumes.output_files import OutputFile, drafted
-from resumes.search.words import index_tokens
 from resumes.settings import Settings
 from resumes.store import Store, forgetting, forgotten, stored_resumes
 from resumes.store.accounts import AccountInfo, list_accounts
 from resumes.store.forgetting import StoredPerson
 from resumes.store.forgotten import Subject
-from resumes.store.search_engine import purge
 from resumes.text import counted
 from resumes.watched_folder import DONE, find_other, list_watched, owner_of
 
@@ -38,8 +36,8 @@ MAX_PASSES = 3
 """How often what is found is erased: an importer may have filed a file meanwhile."""
 
 BEYOND_REACH = (
-    "Not reached: backups and exports, wherever they are. Restoring a backup that was made before today brings "
-    "the resumes back: forget the person again then. See docs/erasing.md."
+    "Not reached: backups and exports, wherever they are, and logs. docs/erasing.md says what to do about "
+    "them."
 )
 
 
@@ -139,7 +137,7 @@ class _Erasure:
     ) -> None:
         self._store, self._settings, self._scope = store, settings, scope
         self._accounts, self._subjects = accounts, subjects
-        self._names: dict[str, StoredPerson] = {}
+        self._known: dict[str, StoredPerson] = {}
         owner = owner_of(store)
         roots = dict.fromkeys([settings.inbox.absolute(), *list_watched(settings.home)])
         self._roots = [root for root in roots if root.is_dir() and not find_other(root, owner)]
@@ -151,7 +149,7 @@ class _Erasure:
                 show("Looking for the person", 0, None)
             ids = [account.id for account in self._accounts]
             resumes = [*forgetting.find_resumes(self._store, self._subjects, ids)]
-            self._names |= {each.id: each for each in resumes}
+            self._known |= {each.id: each for each in resumes}
             found = (
                 file
                 for root in self._roots
@@ -163,7 +161,7 @@ class _Erasure:
     def _search(self) -> Search:
         settings = self._settings
         limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
-        mentions = forgetting.mentions_of(self._subjects, self._names.values())
+        mentions = forgetting.mentions_of(self._subjects, self._known.values())
         return Search(self._subjects, mentions, settings.format, limits)
 
     def _is_in_scope(self, path: Path) -> bool:
@@ -207,19 +205,11 @@ class _Erasure:
             files = [file for file in files if file.path not in left]
             if not resumes and not files:
                 break
-        purge(self._store, self._tokens())
-        if not self._store.clear_log():
+        if not forgetting.clear_traces(self._store, self._known.values()):
             left[Path()] = (
                 "The store's log is in use: run this again, or stop the services, to empty it"
             )
         return [*left.values()]
-
-    def _tokens(self) -> set[str]:
-        tokens: set[str] = set()
-        for each in self._names.values():
-            with contextlib.suppress(Exception):  # damaged: it was not indexed
-                tokens |= index_tokens(each.document, title=None, name=each.name, label=None)
-        return tokens
 
 
 def _show(

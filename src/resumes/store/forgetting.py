@@ -17,17 +17,21 @@ from sqlalchemy import Executable, delete, or_, select, update
 from sqlmodel import Session
 
 from resumes.analyzer.person import find_email, folded_email
+from resumes.errors import StoreIncompatible
+from resumes.search.words import index_tokens
 from resumes.store.entry import Entry
 from resumes.store.erasing import erase
-from resumes.store.forgotten import Subject, SubjectKind, subjects_of
+from resumes.store.forgotten import Subject, SubjectKind, is_forgotten, subjects_of
 from resumes.store.import_ledger import nameless, parse_items
 from resumes.store.schema import (
+    accounts,
     documents,
     idempotency,
     imported_files,
     replaced_resumes,
     resumes,
 )
+from resumes.store.search_engine import purge
 from resumes.store.statements import iter_in_pages, looked_up, pk_equals
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, StoredResume
@@ -122,15 +126,19 @@ def find_resumes(
 ) -> Iterator[StoredPerson]:
     """Yield the resumes of the subjects in these accounts. Reads every document of the accounts."""
     wanted = set(subjects)
-    document = looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id)
-    statement = select(*COLUMNS, document.label("document"))
     for account_id in account_ids:
-        page = statement.where(resumes.c.account_id == account_id)
-        for row in iter_in_pages(store.fetch, page, [resumes.c.id], page_rows=PAGE_ROWS):
-            *entry, text = row
-            found = StoredPerson(account_id, StoredResume(Entry._make(entry), text or ""))
+        for found in _iter_stored(store, account_id):
             if wanted.intersection(subjects_of(found.document, found.name)):
                 yield found
+
+
+def _iter_stored(store: Store, account_id: str) -> Iterator[StoredPerson]:
+    document = looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id)
+    statement = select(*COLUMNS, document.label("document"))
+    page = statement.where(resumes.c.account_id == account_id)
+    for row in iter_in_pages(store.fetch, page, [resumes.c.id], page_rows=PAGE_ROWS):
+        *entry, text = row
+        yield StoredPerson(account_id, StoredResume(Entry._make(entry), text or ""))
 
 
 def mentions_of(subjects: Iterable[Subject], found: Iterable[StoredPerson]) -> Mentions:
@@ -166,6 +174,32 @@ def _forget(account_id: str, ids: Sequence[str], session: Session) -> int:
         these = table.c.account_id == account_id, table.c.resume_id.in_(ids)
         connection.execute(delete(table).where(*these))
     return erase(session, account_id, ids)
+
+
+def forget_returned(store: Store) -> int:
+    """Erase the resumes of people whom the store forgot, which a backup has brought back; return how many."""
+    returned = []
+    for (account_id,) in store.fetch(select(accounts.c.id)):
+        for found in _iter_stored(store, account_id):
+            with store.read() as connection:
+                if is_forgotten(connection, account_id, found.document, found.name):
+                    returned.append(found)
+    for account_id in {found.account_id for found in returned}:
+        theirs = [found for found in returned if found.account_id == account_id]
+        forget_resumes(store, account_id, [found.id for found in theirs])
+        clean_ledger(store, account_id, mentions_of((), theirs))
+    clear_traces(store, returned)
+    return len(returned)
+
+
+def clear_traces(store: Store, erased: Iterable[StoredPerson]) -> bool:
+    """Clear what is left of erased resumes in the index and the log; return False if the log is in use."""
+    tokens: set[str] = set()
+    for each in erased:
+        with contextlib.suppress(StoreIncompatible):  # damaged: it was not indexed
+            tokens |= index_tokens(each.document, title=None, name=each.name, label=None)
+    purge(store, tokens)
+    return store.clear_log()
 
 
 def clean_ledger(store: Store, account_id: str, mentions: Mentions) -> int:

@@ -8,16 +8,16 @@ import hmac
 import secrets
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlmodel import Session
 
 from resumes.analyzer.person import find_email, folded_email, person_of
 from resumes.clock import timestamp
 from resumes.store.schema import Forgotten, account_usage, forgotten, store_facts
 from resumes.store.statements import Prepared
-from resumes.store.store import Store, read_fact, set_facts
+from resumes.store.store import Store, read_fact, session_on, set_facts
 
 
 class SubjectKind(StrEnum):
@@ -95,6 +95,32 @@ def is_forgotten(
     return (
         bool(key) and find_forgotten(connection, key, account_id, [subjects_of(document, name)])[0]
     )
+
+
+class Memory(NamedTuple):
+    """Whom a store forgot: the key, and the rows of digests with their times."""
+
+    key: str
+    rows: Sequence[Any]
+
+
+def read_memory(connection: Connection) -> Memory | None:
+    """Return whom a store forgot, perhaps one of an older version; None if it never forgot anyone."""
+    key = connection.execute(select(FORGET_KEY)).scalar_one()
+    return Memory(key, connection.execute(select(forgotten)).all()) if key else None
+
+
+def add_memory(connection: Connection, memory: Memory | None) -> bool:
+    """Add the people whom another state of the same store forgot; return whether any was unknown."""
+    mine = read_memory(connection)
+    if memory is None or (mine and mine.key != memory.key):
+        return False
+    known = {row.digest for row in mine.rows} if mine else set()
+    new = [row._asdict() for row in memory.rows if row.digest not in known]
+    set_facts(session_on(connection), forget_key=memory.key)
+    if new:
+        connection.execute(insert(forgotten), new)
+    return bool(new)
 
 
 def remember(store: Store, subjects: Iterable[Subject], scope: str = "") -> None:

@@ -42,6 +42,7 @@ from resumes.store.accounts import (
     get_account,
     take_name,
 )
+from resumes.store.forgotten import is_forgotten
 from resumes.store.row_bounds import YEAR_US
 from resumes.store.schema import (
     Account,
@@ -136,6 +137,8 @@ def import_account(
     with scratch_in(parent) as folder:
         copy = copy_privately(file, folder)
         source, digests = _judge(copy, file, store.clock(), on_progress)
+        with _reading(copy, file) as connection:
+            _check_forgotten(store, connection, file)
         chosen = check_name(source.name if name is None else name)
         # Until it is opened: `closed_at` identifies this import.
         new = AccountBase(
@@ -276,6 +279,19 @@ def _check_documents(connection: Connection, file: Path) -> None:
             _refuse(file, f"the document of the resume {row.id} has another title, name or CRC-32")
         if row.person not in (None, person_of(known.email, known.name)):
             _refuse(file, f"the document of the resume {row.id} is of another person")
+
+
+def _check_forgotten(store: Store, connection: Connection, file: Path) -> None:
+    """Raise Conflict for a resume of a person whom the store forgot in all accounts."""
+    is_same = (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id)
+    rows = select(*resumes.c["id", "name"], documents.c.document).join(documents, is_same)
+    with store.read() as target:
+        for row in connection.execute(rows):
+            if is_forgotten(target, "", row.document, row.name):
+                raise Conflict(
+                    f"{file} has the resume {row.id} of a person who was erased from this store. Nothing was "
+                    "stored. Erase the person where the file is from, and export the account again"
+                )
 
 
 # Filling the new account

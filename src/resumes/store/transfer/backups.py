@@ -24,6 +24,8 @@ from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUn
 from resumes.output_files import SIDE_FILES, check_free, place
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
+from resumes.store.forgetting import forget_returned
+from resumes.store.forgotten import Memory, add_memory, read_memory
 from resumes.store.schema import account_usage, import_requests, importers, resumes
 from resumes.store.sqlite.files import (
     check_room,
@@ -168,7 +170,8 @@ class Restored:
     """The result of a restore. `kept`: the store that was replaced; None if there was none.
 
     `is_kept_readable`: whether its last ids could be read; if not, ids continue above the clock.
-    `store_id` is the backup's; `kept_id` that of the replaced store, empty if unknown.
+    `store_id` is the backup's; `kept_id` that of the replaced store, empty if unknown. `erased` counts
+    resumes of people whom the replaced store forgot after the backup, which were erased again.
     """
 
     label: str
@@ -177,6 +180,7 @@ class Restored:
     kept: Path | None
     is_kept_readable: bool = True
     kept_id: str = ""
+    erased: int = 0
 
 
 def restore(
@@ -258,22 +262,29 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
             for table in TABLES:
                 for _ in iter_rows(connection, table, foreign=str(backup)):
                     pass
-            is_readable, last_ids, kept_id = _read_replaced(path)
+            is_readable, last_ids, kept_id, memory = _read_replaced(path)
             _raise_last_ids(connection, clock(), last_ids)
             stored = count_rows(connection, resumes)
             store_id = read_fact(session_on(connection), "store_id")
+            has_returned = add_memory(connection, memory)
+        erased = 0
+        if has_returned:
+            with open_store(f"sqlite:///{folder}/resumes.db") as store:
+                erased = forget_returned(store)
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
         was_there = exchange(folder / "resumes.db", path, kept)
     kept_path = kept if was_there else None
-    return Restored(address.label, stored, store_id, kept_path, is_readable, kept_id)
+    return Restored(
+        address.label, stored - erased, store_id, kept_path, is_readable, kept_id, erased
+    )
 
 
-def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
+def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str, Memory | None]:
     """Read the store to be replaced, if there is one, and empty its log. Return whether that succeeded,
-    the last id of each account, and the store's own id."""
+    the last id of each account, the store's own id, and whom it forgot."""
     if not path.exists():
-        return True, {}, ""
-    unreadable = False, dict[str, int](), ""
+        return True, {}, "", None
+    unreadable = False, dict[str, int](), "", None
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             return unreadable  # SQLite would remove the log next to it
@@ -286,8 +297,9 @@ def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
             )
             last_ids = {row.account_id: row.last_id_us for row in rows}
             store_id = read_fact(session_on(connection), "store_id")
+            memory = read_memory(connection)
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
-            return True, last_ids, store_id
+            return True, last_ids, store_id, memory
     except (StoreUnavailable, *DRIVER_ERRORS):
         return unreadable
 
