@@ -7,6 +7,7 @@ before the default. The file is flat TOML with the names below, except for the t
 import errno
 import json
 import os
+import shlex
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,9 @@ MAX_CONFIG_BYTES = 32 * 1024
 MAX_SHOWN_CHARS = 80
 """How much of a value or name a message repeats."""
 
+ANALYZED_FILE: Final = "{file}"
+"""Stands for the file's path in the arguments of the analyzer."""
+
 NO_SETTINGS = ("debug", "import_")
 """Beginnings of our variables that are not settings: for debugging, and for the command `on_import`."""
 
@@ -65,6 +69,12 @@ def _without_nul(value: str) -> str:
 
 
 _Text = Annotated[str, AfterValidator(_without_nul)]
+
+
+def _with_file(command: tuple[str, ...]) -> tuple[str, ...]:
+    if command and (not command[0] or not any(ANALYZED_FILE in argument for argument in command)):
+        raise ValueError(_usable("analyzer"))
+    return command
 
 
 def _harmless(name: str) -> str:
@@ -182,6 +192,16 @@ class Settings(BaseModel):
     on_import: _Text | None = None
     """A shell command to run after each batch of files. By default, or if empty, none."""
 
+    analyzer: Annotated[tuple[_Text, ...], Field(max_length=100), AfterValidator(_with_file)] = ()
+    """The command that turns a PDF or Word file into a resume: a list with `{file}` in place of the
+    file's path. JSON, or words as in a shell, in the environment. By default, or if empty, none."""
+
+    analyzer_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 120.0
+    """Timeout in seconds for the analyzer on one file."""
+
+    analyzers: Annotated[int, Field(ge=1, le=64)] = 1
+    """How many files each process gives to the analyzer at once."""
+
     theme: Theme = Theme.DARK
     """The theme of the terminal UI. NO_COLOR in the environment disables color."""
 
@@ -202,6 +222,16 @@ class Settings(BaseModel):
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):
             return [name for name in value.split(",") if name.strip()]
+        return value
+
+    @field_validator("analyzer", mode="before")
+    @classmethod
+    def _split_command(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            try:
+                return json.loads(value) if value.startswith("[") else shlex.split(value)
+            except (ValueError, RecursionError):
+                raise ValueError(_usable("analyzer")) from None
         return value
 
     @field_validator("keymap", mode="before")
@@ -367,6 +397,8 @@ def _usable(name: str) -> str:
         return f"use {number} {lower} {maximum}{unlimited}"
     if isinstance(field.annotation, EnumType):
         return f"use one of {', '.join(map(str, field.annotation.__members__.values()))}"
+    if tuple in kinds:
+        return f'use a list of strings with {ANALYZED_FILE}, such as ["/usr/local/bin/analyze", "{ANALYZED_FILE}"]'
     if frozenset in kinds:
         return "use a list of at most 100 names of 1 to 100 printable characters"
     return "use a table of strings" if Mapping in kinds else "use a string"

@@ -61,6 +61,7 @@ def refused_settings(run: CommandLine, content: str | bytes) -> str:
 
 
 WHOLE_PORT = "use a whole number from 0 to 65535"
+ANALYZER = 'a list of strings with {file}, such as ["/usr/local/bin/analyze", "{file}"]'
 NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
 
 
@@ -220,6 +221,8 @@ def test_a_database_without_an_address_is_not_that_of_the_home(
          {"max_file_bytes": 1024**3, "pdf_timeout_s": 120}),
         ('poll = true\ndone_keep_days = 30\non_import = "a; b"\n',
          {"poll": True, "done_keep_days": 30, "on_import": "a; b"}),
+        ('analyzer = ["analyze", "{file}"]\nanalyzers = 2\n',
+         {"analyzer": ("analyze", "{file}"), "analyzers": 2, "analyzer_timeout_s": 120.0}),
         ('rate_per_minute = "unlimited"\nrate_per_hour = 7\n',
          {"rate_per_minute": 0, "rate_per_hour": 7}),
         ('theme = "light"\n[keymap]\n"resumes.delete" = "d,f8"\nkeys.create = "c"\n',
@@ -238,6 +241,8 @@ def test_the_file_may_say(tmp_path: Path, content: str, expected: dict[str, Any]
         ("done_keep_days", "0", 0),
         ("rate_per_day", "unlimited", 0),
         ("keymap", '{"keys.create": "c"}', {"keys.create": "c"}),
+        ("analyzer", '["/opt/a b", "--in={file}"]', ("/opt/a b", "--in={file}")),
+        ("analyzer", "'/opt/a b' {file}", ("/opt/a b", "{file}")),
     ],
 )
 def test_the_environment_may_say(
@@ -269,6 +274,13 @@ def test_extra_section_types_reach_the_format(tmp_path: Path) -> None:
         ('on_import = ["a", "b"]', "a string"),
         ("extra_section_types = 7", "a list of at most 100 names of 1 to 100 printable characters"),
         ('keymap = ["d"]', "a table of strings"),
+        ('analyzer = ["analyze"]', ANALYZER),
+        ('analyzer = ["", "{file}"]', ANALYZER),
+        ('analyzer = "analyze \\"{file}"', ANALYZER),
+        ('analyzer = "[1, \\"{file}\\"]"', ANALYZER),
+        ("analyzer = [true]", ANALYZER),
+        ("analyzer_timeout_s = 0", "a number above 0, at most 3600"),
+        ("analyzers = 0", "a whole number from 1 to 64"),
     ],
 )
 def test_what_a_setting_can_be_is_said_in_plain_words(
