@@ -666,6 +666,7 @@ async def test_how_many_versions_a_person_has_is_beside_the_name_and_the_history
             ["Ada", twice, "Second"],
         ]
         await leads(pilot, "enter", "First")
+        await shows(pilot.app, "version 1 of 2 of this person's resume (see History)")
         await leads(pilot, "tab tab tab", "2 versions of this person's resume, newest first:")
         await shows(pilot.app, "First (this one)")
 

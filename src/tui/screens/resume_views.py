@@ -207,9 +207,11 @@ STYLES: Final = {
 }
 
 
-def resume_paragraphs(stored: StoredResume, query: Query | None = None) -> list[Paragraph]:
+def resume_paragraphs(
+    stored: StoredResume, query: Query | None = None, versions: Sequence[Entry] = ()
+) -> list[Paragraph]:
     """Return the displayed fields of the resume, in which the query's hits are highlighted, and the
-    number of warnings."""
+    numbers of the person's versions, newest first, and of warnings."""
     entry, document = stored.entry, load_stored(stored.document)
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
     about = [
@@ -217,6 +219,10 @@ def resume_paragraphs(stored: StoredResume, query: Query | None = None) -> list[
         *([safe(f"label {entry.label}", "dim")] if entry.label else ()),
         safe(f"{entry.filename} · layout {LAYOUTS.get(layout, layout)}", "dim"),
     ]
+    if versions:
+        newer = sum(version.id > entry.id for version in versions)
+        place = f"version {len(versions) - newer} of {len(versions)}"
+        about.append(safe(f"{place} of this person's resume (see History)", "dim"))
     if warnings := stored_warnings(stored.document, stored.first_month):
         count = counted(len(warnings), "warning")
         about.append(safe(f"! {count} (see History)", "$text-warning"))
@@ -279,7 +285,8 @@ def show(
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
     match view:
         case View.TEXT:
-            paragraphs = resume_paragraphs(stored, query)
+            versions = stored_resumes.list_versions(store, owner.id, resume_id)
+            paragraphs = resume_paragraphs(stored, query, versions)
         case View.JSON:
             paragraphs = json_paragraphs(whole_json(stored.document))
         case View.SOURCE:
