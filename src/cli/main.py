@@ -58,6 +58,10 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "accounts": ("cli.commands.accounts:accounts", "Create and manage accounts."),
         "keys": ("cli.commands.keys:keys", "Create and revoke API keys."),
         "plans": ("cli.commands.plans:plans", "Show and change plans."),
+        "expire": (
+            "cli.commands.expire:expire",
+            "Erase resumes that are older than their plan keeps them.",
+        ),
     },
     "Operations": {
         "serve": ("cli.commands.serve:serve", "Run only the API."),

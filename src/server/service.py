@@ -34,6 +34,7 @@ from resumes.listener import BACKLOG, listen
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
+from resumes.store.retention import Sweeper
 from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
@@ -87,7 +88,8 @@ def run(
         # Each worker opens its own store; this one is for work that only one process does.
         listener, settings, url = _listen(settings, has_tls=tls is not None)
         # Entered again so that the store is closed while signals are still captured.
-        with _captured_signals() as signals, store, contextlib.closing(listener), Indexer(store):
+        closing = contextlib.closing(listener)
+        with _captured_signals() as signals, store, closing, Indexer(store), Sweeper(store):
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
             announce = functools.partial(ready, url)
@@ -102,13 +104,13 @@ def serve(
     ready: Callable[[str], None] = lambda url: None,
     signals: list[int] | None = None,
     log: LogWriter | None = None,
-    runs_indexer: bool = True,
+    runs_background: bool = True,
 ) -> None:
     """Serve an open store in this process until SIGTERM, SIGINT or SIGHUP; close it and the log.
 
     Other threads than the main one get no signals; there, numbers appended to `signals` count as
-    such. `ready` is as in `run`; `runs_indexer` is whether this also fills the search index. Raises
-    CannotListen.
+    such. `ready` is as in `run`; `runs_background` is whether this also fills the search index and
+    erases what is due. Raises CannotListen.
     """
     captured = _captured_signals() if signals is None else contextlib.nullcontext(signals)
     with captured as signals, _closing(log), store:
@@ -116,7 +118,10 @@ def serve(
         announce = functools.partial(ready, url)
         with contextlib.closing(listener):
             app = App(settings, store, log=log)
-            with Indexer(store, is_busy=app.is_busy) if runs_indexer else contextlib.nullcontext():
+            with contextlib.ExitStack() as background:
+                if runs_background:
+                    background.enter_context(Indexer(store, is_busy=app.is_busy))
+                    background.enter_context(Sweeper(store))
                 uvloop.run(_answer(app, listener, tls, announce, signals))
 
 

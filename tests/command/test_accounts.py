@@ -31,6 +31,7 @@ def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
         "onNewer": "keep", "firstMonth": None,
         "maxResumes": 5, "freePlaces": 5, "apiListing": False, "lastResumeAt": None, "keys": 0,
         "activeKeys": 0, "lastKeyUseAt": None, "filesHeld": 0, "filesFailed": 0,
+        "keepDays": None, "dueResumes": 0,
     }  # fmt: skip
 
 
@@ -140,15 +141,21 @@ def test_plans_are_listed_smallest_first(acme: CommandLine) -> None:
     rows = [line.split() for line in acme.succeeds("plans", "list").splitlines()[1:]]
 
     assert rows == [
-        ["free", "5", "no", "1"],
-        ["pro", "50", "no", "0"],
-        ["business", "1,000", "yes", "0"],
+        ["free", "5", "no", "forever", "1"],
+        ["pro", "50", "no", "forever", "0"],
+        ["business", "1,000", "yes", "forever", "0"],
     ]
 
 
 def test_set_makes_and_changes_a_plan(acme: CommandLine) -> None:
     made = acme.answers("plans", "set", "gold", "--max-resumes", "unlimited", "--json")
-    assert made == {"name": "gold", "maxResumes": None, "apiListing": False, "accounts": 0}
+    assert made == {
+        "name": "gold",
+        "maxResumes": None,
+        "apiListing": False,
+        "keepDays": None,
+        "accounts": 0,
+    }
 
     changed = acme("plans", "set", "gold", "--max-resumes", "7", "--api-listing")
 
@@ -200,7 +207,9 @@ def test_a_dry_run_says_so_and_changes_nothing(acme: CommandLine) -> None:
     words = ("plans", "set", "business", "--max-resumes", "1", "--no-api-listing", "--dry-run")
 
     acme_alone = {"count": 1, "fullest": [{"account": "acme", "resumes": 2}]}
-    assert acme.answers(*words, "--json") == {"over": acme_alone, "unlisted": acme_alone}
+    assert acme.answers(*words, "--json") == {
+        "over": acme_alone, "unlisted": acme_alone, "due": {"count": 0, "fullest": []},
+    }  # fmt: skip
     assert acme(*words).stderr == (
         "Dry run: nothing was changed.\n"
         "1 account is over the limit of 1: acme (2). It keeps its resumes but cannot add more.\n"

@@ -17,9 +17,9 @@ from resumes.rendering.words import WORDS
 from resumes.search.query import MAX_QUERY_CHARS, MAX_TERMS
 from resumes.settings import Settings
 from resumes.store import idempotency, search
+from resumes.store.background import RETRY_S
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.store.postgresql.writer import PROOF_TIMEOUT_S, THREADS
-from resumes.store.search_index import RETRY_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server import connections, deadlines, health, pdf_route, rate_limits, request, routes, service
 from tui.screens.accounts import AccountsScreen

@@ -47,7 +47,7 @@ class InProcess:
         self._options = Options(once=True, settle_s=0, format=settings.format)
         self.store: Store = open_store(self._url, clock=self._clock)
         self._served = contextlib.ExitStack()
-        url = self._served.enter_context(serving(settings, self.store, runs_indexer=False))
+        url = self._served.enter_context(serving(settings, self.store, runs_background=False))
         self._client = Client(url, key="")
         self._served.callback(self._client.close)
 

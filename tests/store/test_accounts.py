@@ -360,7 +360,7 @@ def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store
         (PlanChange("pro", None), NO_ACCOUNTS),
         (PlanChange("gold", 0), NO_ACCOUNTS),
     ):
-        assert plans.preview_change(store, change) == PlanImpact(over, NO_ACCOUNTS)
+        assert plans.preview_change(store, change) == PlanImpact(over, NO_ACCOUNTS, NO_ACCOUNTS)
     assert plans.get_plan(store, "pro").max_resumes == 50
 
     for number in range(8):
@@ -377,4 +377,4 @@ def test_who_would_lose_listing_is_foreseen(store: Store) -> None:
         (PlanChange("business", 1_000), NO_ACCOUNTS),
         (PlanChange("pro", 50, api_listing=False), NO_ACCOUNTS),
     ):
-        assert plans.preview_change(store, change) == PlanImpact(NO_ACCOUNTS, unlisted)
+        assert plans.preview_change(store, change) == PlanImpact(NO_ACCOUNTS, unlisted, NO_ACCOUNTS)

@@ -38,6 +38,7 @@ ACROSS: Final = {
     "resumes.store.accounts.list_open": "an importer finds whose folders it watches",
     "resumes.store.integrity.": "db check looks for rows of accounts that are not there",
     "resumes.store.accounts.list_wrong": "doctor proves the quota of every account",
+    "resumes.store.retention.list_due_on": "a service finds what is due; it erases account by account",
     "resumes.store.plans._affected": "whom a change of a plan hits, before it is made",
     "resumes.store.accounts.count_active_keys": "the admin's list of accounts counts keys",
     "resumes.store.idempotency.prune_async": "pruning finds what is old; it deletes account by account",

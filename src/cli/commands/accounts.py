@@ -15,7 +15,8 @@ from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store import search_index
 from resumes.store.accounts import AccountInfo
-from resumes.store.plans import maximum_text
+from resumes.store.plans import keep_text, maximum_text
+from resumes.store.retention import list_due
 from resumes.store.transfer.account_files import check_account_file, export_account, is_account_file
 from resumes.store.transfer.account_import import import_account
 from resumes.store.versions import OnNewer
@@ -134,9 +135,11 @@ def show(session: Session, name: str) -> None:
     with session.store() as store:
         account = store_accounts.get_account(store, name)
         has = store_accounts.get_summary(store, account.id)
+        due = sum(some.resumes for some in list_due(store, name))
     if session.as_json:
         more = {
             "lastResumeAt": account.last_resume_at,
+            "dueResumes": due,
             "keys": has.keys,
             "activeKeys": has.active_keys,
             "lastKeyUseAt": has.last_used_at,
@@ -154,6 +157,7 @@ def show(session: Session, name: str) -> None:
             ("plan", account.plan),
             ("resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"),
             ("API listing", "yes" if account.api_listing else "no"),
+            ("keeps resumes", f"{keep_text(account.keep_days)}{f' ({due:,} due)' if due else ''}"),
             ("on newer", account.on_newer),
             ("first month", FIRST_MONTHS[account.first_month]),
             ("created", f"{instant(account.created_at)} UTC"),
@@ -322,8 +326,8 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:
-    """Return the account as `--json` prints it; `maxResumes` and `freePlaces` null: unlimited; `firstMonth`
-    null: default."""
+    """Return the account as `--json` prints it; `maxResumes` and `freePlaces` null: unlimited; `keepDays` null:
+    forever; `firstMonth` null: default."""
     return {
         "id": account.id,
         "name": account.name,
@@ -334,6 +338,7 @@ def as_json(account: AccountInfo) -> dict[str, Any]:
         "maxResumes": account.max_resumes,
         "freePlaces": account.free_places,
         "apiListing": bool(account.api_listing),
+        "keepDays": account.keep_days,
         "onNewer": account.on_newer,
         "firstMonth": account.first_month,
     }

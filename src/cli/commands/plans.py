@@ -1,5 +1,6 @@
 """`resumes plans`: list the plans and set their limits."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -10,23 +11,36 @@ from cli.output import Column, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes.errors import InvalidArgument
 from resumes.store import plans as store_plans
-from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo, maximum_text, parse_maximum
+from resumes.store.plans import (
+    AffectedAccounts,
+    PlanImpact,
+    PlanInfo,
+    keep_text,
+    maximum_text,
+    parse_keep_days,
+    parse_maximum,
+)
 from resumes.text import counted
 
 COLUMNS = (
     Column("plan", lambda plan: plan.name, is_flexible=True),
     Column("resumes", lambda plan: maximum_text(plan.max_resumes), is_number=True),
     Column("API listing", lambda plan: "yes" if plan.api_listing else "no"),
+    Column("keeps resumes", lambda plan: keep_text(plan.keep_days)),
     Column("accounts", lambda plan: f"{plan.accounts:,}", is_number=True),
 )
 
 
-def _parse_limit(text: str) -> int | None:
-    """Return a number of resumes; None for unlimited. Raises ValueError, as click expects."""
-    try:
-        return parse_maximum(text)
-    except InvalidArgument as error:
-        raise ValueError(error.message) from None
+def _parsed(parse: Callable[[str], int | None]) -> Callable[[str], int | None]:
+    """Return the function that parses the value of an option and raises ValueError, as click expects."""
+
+    def parse_value(text: str) -> int | None:
+        try:
+            return parse(text)
+        except InvalidArgument as error:
+            raise ValueError(error.message) from None
+
+    return parse_value
 
 
 @group()
@@ -50,7 +64,7 @@ def list_(session: Session) -> None:
 @click.argument("name")
 @click.option(
     "--max-resumes",
-    type=_parse_limit,
+    type=_parsed(parse_maximum),
     metavar="N|unlimited",
     help="Maximum number of resumes per account; required for a new plan.",
 )
@@ -59,6 +73,13 @@ def list_(session: Session) -> None:
     default=None,
     help="Allow clients to list and read resumes and to get PDFs over the API. [default: "
     "unchanged, or off for a new plan]",
+)
+@click.option(
+    "--keep-days",
+    type=_parsed(parse_keep_days),
+    metavar="N|forever",
+    help="Number of days after which resumes are erased, with their documents. [default: unchanged, or "
+    "forever for a new plan]",
 )
 @click.option(
     "--dry-run",
@@ -71,22 +92,24 @@ def set_(
     name: str,
     max_resumes: int | None,
     api_listing: bool | None,
+    keep_days: int | None,
     dry_run: bool,
 ) -> None:
     """Create or change the plan NAME.
 
-    The command does not delete any resumes. Accounts that exceed a new limit keep their resumes, but
-    cannot add more.
+    The command itself does not delete any resumes. Accounts that exceed a new limit keep their resumes, but
+    cannot add more. With --keep-days, services erase older resumes within the hour, and then hourly.
     """
     with session.store(create=not dry_run) as store:
-        known = None
+        known = store_plans.find_plan(store, name)
         if not _is_given("max_resumes"):
-            known = store_plans.find_plan(store, name)
             if known is None:
                 reason = f'there is no plan "{name}" yet'
                 raise click.UsageError(f"Missing option '--max-resumes': {reason}")
             max_resumes = known.max_resumes
-        change = store_plans.PlanChange(name, max_resumes, api_listing, expected=known)
+        if known is not None and not _is_given("keep_days"):
+            keep_days = known.keep_days
+        change = store_plans.PlanChange(name, max_resumes, api_listing, keep_days, expected=known)
         store_plans.check_change(change)
         effects = store_plans.preview_change(store, change)
         plan = None
@@ -97,7 +120,11 @@ def set_(
         put_json(
             as_json(plan)
             if plan
-            else {"over": _as_json(effects.over), "unlisted": _as_json(effects.unlisted)}
+            else {
+                "over": _as_json(effects.over),
+                "unlisted": _as_json(effects.unlisted),
+                "due": _as_json(effects.due),
+            }
         )
     else:
         say(
@@ -105,7 +132,9 @@ def set_(
             if plan is None
             else f'Plan "{plan.name}": {plan.allowance}.'
         )
-        if plan is None and not effects.over.count and not effects.unlisted.count:
+        if plan is None and not any(
+            affected.count for affected in (effects.over, effects.unlisted, effects.due)
+        ):
             say("No account would be affected.")
     _say_effects(effects, max_resumes)
 
@@ -127,6 +156,12 @@ def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
         number = effects.unlisted.count
         verb = "loses" if number == 1 else "lose"
         say(f"{counted(number, 'account')} {verb} API listing: {effects.unlisted.named()}.")
+    if effects.due.count:
+        verb = "has" if effects.due.count == 1 else "have"
+        say(
+            f"{counted(effects.due.count, 'account')} {verb} older resumes, which services erase within the "
+            f"hour: {effects.due.named()}."
+        )
 
 
 def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
@@ -135,10 +170,11 @@ def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:
-    """Return the plan as `--json` prints it, with `maxResumes` null if unlimited."""
+    """Return the plan as `--json` prints it, with `maxResumes` null: unlimited, `keepDays` null: forever."""
     return {
         "name": plan.name,
         "maxResumes": plan.max_resumes,
         "apiListing": bool(plan.api_listing),
+        "keepDays": plan.keep_days,
         "accounts": plan.accounts,
     }

@@ -19,6 +19,7 @@ from cli.signals import end_with_standard_input, stop_event
 from importer import service
 from importer.service import FileReport, Ignored
 from resumes import process_memory, watched_folder
+from resumes.store.retention import Sweeper
 from resumes.store.search_index import Indexer
 
 FIELDS = ("account", "name", "outcome", "reason", "message", "filedAs", "resumeId", "warnings")
@@ -117,9 +118,13 @@ def watch(
         )
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Press Ctrl-C to stop.")
-        indexing = contextlib.nullcontext() if dry_run else Indexer(store)
+        background = contextlib.ExitStack()
+        if not dry_run:
+            background.enter_context(Indexer(store))
+        if not (once or dry_run):
+            background.enter_context(Sweeper(store))
         process_memory.tune_gc()
-        with indexing, timed(is_wanted=not once and settings.log_format != "json"):
+        with background, timed(is_wanted=not once and settings.log_format != "json"):
             ends = service.watch(
                 store,
                 root,

@@ -55,7 +55,7 @@ SLICE_ROWS = 5_000
 
 
 class AccountInfo(AccountBase):
-    """An account, its plan and its number of resumes. `max_resumes` None is unlimited.
+    """An account, its plan and its number of resumes. `max_resumes` None is unlimited, `keep_days` forever.
 
     `last_id_us`: the ids of its next resumes are later; 0: it never had a resume. `last_resume_at`: when
     the newest stored resume was created, if that was asked for.
@@ -64,6 +64,7 @@ class AccountInfo(AccountBase):
     resume_count: int
     max_resumes: int | None
     api_listing: bool
+    keep_days: int | None
     last_id_us: int
     last_resume_at: str | None = None
 
@@ -103,6 +104,7 @@ _ACCOUNT = (
         account_usage.c.last_id_us,
         plans.c.max_resumes,
         plans.c.api_listing,
+        plans.c.keep_days,
     )
     .join(account_usage)
     .join(plans, plans.c.name == accounts.c.plan)

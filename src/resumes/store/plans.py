@@ -9,6 +9,7 @@ from sqlmodel import Session, col, func, select
 
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store.accounts import IS_OPEN, PLANS_BY_SIZE, check_name, check_plan
+from resumes.store.retention import list_due_on
 from resumes.store.schema import Account, AccountUsage, Plan, PlanBase, account_usage, plans
 from resumes.store.store import Store
 from resumes.text import counted
@@ -17,6 +18,11 @@ MAX_RESUMES = 2**31 - 1
 """The largest limit of resumes: no column of a server holds more."""
 
 UNLIMITED = "unlimited"
+
+MAX_KEEP_DAYS = 36_500
+"""The longest time that a plan may keep resumes, but for forever."""
+
+FOREVER = "forever"
 
 MAX_DIGITS = 18
 
@@ -31,11 +37,25 @@ def parse_maximum(text: str) -> int | None:
 
     Raises InvalidArgument.
     """
-    if text.strip() == UNLIMITED:
+    return _parse_number(text, "resumes", UNLIMITED)
+
+
+def keep_text(days: int | None) -> str:
+    """Return how long a plan keeps resumes, as text that `parse_keep_days` accepts."""
+    return FOREVER if days is None else counted(days, "day")
+
+
+def parse_keep_days(text: str) -> int | None:
+    """Parse a number of days, with or without the word; return None for forever. Raises InvalidArgument."""
+    return _parse_number(text.strip().removesuffix("s").removesuffix("day"), "days", FOREVER, text)
+
+
+def _parse_number(text: str, noun: str, endless: str, whole: str | None = None) -> int | None:
+    if text.strip() == endless:
         return None
     digits = text.strip().replace(",", "")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
-        raise InvalidArgument(f'"{text}" is neither a number of resumes nor {UNLIMITED}')
+        raise InvalidArgument(f'"{whole or text}" is neither a number of {noun} nor {endless}')
     return int(digits)
 
 
@@ -46,15 +66,17 @@ class PlanInfo(PlanBase):
 
     @property
     def allowance(self) -> str:
-        """Return a short description: `50 resumes, no API listing`."""
+        """Return a short description: `50 resumes, no API listing, kept for 30 days`."""
         most = self.max_resumes
         number = f"{UNLIMITED} resumes" if most is None else counted(most, "resume")
-        return f"{number}, {'with' if self.api_listing else 'no'} API listing"
+        kept = "" if self.keep_days is None else f", kept for {keep_text(self.keep_days)}"
+        return f"{number}, {'with' if self.api_listing else 'no'} API listing{kept}"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
     """A change for `set_plan_limits`. `api_listing` None keeps the value; for a new plan it is False.
+    `keep_days` None keeps resumes forever.
 
     `expected` is the plan that the user saw, `is_new` says that there was none; without either, the
     present plan is not compared.
@@ -63,6 +85,7 @@ class PlanChange:
     name: str
     max_resumes: int | None
     api_listing: bool | None = None
+    keep_days: int | None = None
     expected: PlanInfo | None = None
     is_new: bool = False
 
@@ -96,9 +119,10 @@ def get_plan(store: Store, name: str) -> PlanInfo:
 def set_plan_limits(store: Store, change: PlanChange) -> None:
     """Create the plan, or change its limits, immediately and for every account on it.
 
-    Deletes nothing: an account that has more resumes than its plan now allows keeps them, and creates
-    are refused until it fits, except those that are being committed. Raises InvalidArgument for a bad
-    name or number, and Conflict when the plan differs from the expected one.
+    Deletes nothing itself: an account that has more resumes than its plan now allows keeps them, and
+    creates are refused until it fits, except those that are being committed; resumes that the plan keeps
+    no longer are due (`retention`). Raises InvalidArgument for a bad name or number, and Conflict when
+    the plan differs from the expected one.
     """
     check_change(change)
 
@@ -107,12 +131,11 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
         if change.is_new and plan is not None:
             raise Conflict(f'Plan "{change.name}" already exists')
         if (seen := change.expected) is not None and (
-            plan is None
-            or (plan.max_resumes, plan.api_listing) != (seen.max_resumes, seen.api_listing)
+            plan is None or plan.model_dump() != seen.model_dump(exclude={"accounts"})
         ):
             raise Conflict(f'Plan "{change.name}" was changed by someone else in the meantime')
         plan = plan or Plan(name=change.name)
-        plan.max_resumes = change.max_resumes
+        plan.max_resumes, plan.keep_days = change.max_resumes, change.keep_days
         if change.api_listing is not None:
             plan.api_listing = change.api_listing
         session.add(plan)
@@ -127,6 +150,10 @@ def check_change(change: PlanChange) -> None:
         raise InvalidArgument(
             f"Invalid maximum {change.max_resumes}: use 0 to {MAX_RESUMES:,}, or unlimited"
         )
+    if change.keep_days is not None and not 1 <= change.keep_days <= MAX_KEEP_DAYS:
+        raise InvalidArgument(
+            f"Invalid number of days {change.keep_days}: use 1 to {MAX_KEEP_DAYS:,}, or {FOREVER}"
+        )
 
 
 MAX_NAMED = 10
@@ -135,7 +162,8 @@ MAX_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class AffectedAccounts:
-    """The accounts that a change affects: their number, and the fullest ten, each with its resumes."""
+    """The accounts that a change affects: their number, and the fullest ten, each with its resumes; of those
+    with resumes that are due, the ten with the most, each with that number."""
 
     count: int
     fullest: Sequence[tuple[str, int]]
@@ -162,16 +190,24 @@ class PlanImpact:
     unlisted: AffectedAccounts
     """Accounts whose keys could no longer list and read over the API."""
 
+    due: AffectedAccounts
+    """Accounts with resumes that the plan would no longer keep, if it would keep them for another time."""
+
 
 def preview_change(store: Store, change: PlanChange) -> PlanImpact:
     """Return the accounts that the change would affect now. Changes nothing."""
     plan = find_plan(store, change.name)
-    over = unlisted = AffectedAccounts(0, [])
+    over = unlisted = due = AffectedAccounts(0, [])
     if plan is not None and change.max_resumes is not None:
         over = _affected(store, plan.name, account_usage.c.resume_count > change.max_resumes)
     if plan is not None and plan.api_listing and change.api_listing is False:
         unlisted = _affected(store, plan.name)
-    return PlanImpact(over, unlisted)
+    if plan is not None and change.keep_days not in (None, plan.keep_days):
+        found = list_due_on(store, plan.name, change.keep_days)
+        due = AffectedAccounts(
+            len(found), [(some.account, some.resumes) for some in found[:MAX_NAMED]]
+        )
+    return PlanImpact(over, unlisted, due)
 
 
 def _affected(store: Store, plan: str, *conditions: ColumnElement[bool]) -> AffectedAccounts:

@@ -27,6 +27,7 @@ from resumes.store.import_ledger import (
     parse_items,
 )
 from resumes.store.labels import MAX_LABEL_CHARS
+from resumes.store.plans import MAX_KEEP_DAYS
 from resumes.text import escaped
 
 Check = Callable[[Any], str | None]
@@ -110,6 +111,11 @@ CHECKS: Final[dict[str, Check]] = {
     "outcome": _one_of(FileOutcome),
     "root": _LEDGER,
     "plans.name": _NAME,
+    "plans.keep_days": _is(
+        f"a number of days from 1 to {MAX_KEEP_DAYS:,}",
+        lambda value: 1 <= value <= MAX_KEEP_DAYS,
+        int,
+    ),
     "accounts.id": _ACCOUNT,
     "accounts.name": _ACCOUNT_NAME,
     "accounts.plan": _NAME,

@@ -44,11 +44,15 @@ CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
 
 
 class PlanBase(SQLModel):
-    """A plan: the limit and the API rights of its accounts. `max_resumes` None is unlimited."""
+    """A plan: the limit and the API rights of its accounts. `max_resumes` None is unlimited.
+
+    Resumes older than `keep_days` are erased (`retention`); None keeps them forever.
+    """
 
     name: str = Field(primary_key=True, sa_type=BinaryText)
     max_resumes: int | None = None
     api_listing: bool = False
+    keep_days: int | None = None
 
 
 class Plan(PlanBase, table=True):
@@ -361,7 +365,8 @@ class StoreFact(SQLModel, table=True):
     that writing works; `store_id`: random, by which watched folders know their store, the same in its
     backups and its copy; `forget_key`: random, the key of the digests in `forgotten`, once there was
     one; `contents`: only in an account file, the SHA-256 of its tables; `moving_to`: never empty,
-    since version 1.0.0 writes to a store only while it is.
+    since version 1.0.0 writes to a store only while it is; `swept_at`: when `retention` last began to
+    erase, or erased; `expired`: how many resumes it has erased.
     """
 
     __tablename__: ClassVar[str] = "store_facts"
@@ -473,6 +478,8 @@ def create_tables(connection: Connection) -> None:
         "probe": "",
         "store_id": secrets.token_hex(8),
         "moving_to": NEWER_VERSION,
+        "swept_at": "",
+        "expired": "0",
     }
     connection.execute(
         insert(store_facts), [{"name": name, "value": value} for name, value in facts.items()]

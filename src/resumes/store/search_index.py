@@ -6,14 +6,12 @@ not indexed. Whatever removes or changes a resume corrects the index in the same
 """
 
 import contextlib
-import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import chain
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import Connection, bindparam, func
@@ -22,6 +20,7 @@ from sqlmodel import Session, col, select
 from resumes.analyzer.person import find_person
 from resumes.errors import ResumesError, StoreIncompatible
 from resumes.search.words import index_tokens
+from resumes.store.background import RETRY_S, BackgroundThread, logger
 from resumes.store.identifiers import position_of, resume_id
 from resumes.store.schema import (
     Account,
@@ -322,8 +321,6 @@ def _last_id(position_us: int) -> str:
 
 # The indexer
 
-logger = logging.getLogger("resumes.store")
-
 INTERVAL_S: Final = 0.5
 """How often the indexer checks for new resumes."""
 
@@ -341,25 +338,23 @@ meanwhile."""
 YIELD_S: Final = 2.0
 """The pause after another indexer was faster."""
 
-RETRY_S: Final = 5.0
-"""The pause after a failure."""
-
 DEADLINE_S: Final = 10.0
 """How long a slice waits for its turn: the first slices of many accounts wait for each other."""
 
 CLEANING_INTERVAL_S: Final = 3_600.0
 """How often words are removed that no resume has anymore, if any resumes were removed."""
 
-FAILURE: Final = "The search index cannot be updated; will retry"
 
-
-class Indexer:
+class Indexer(BackgroundThread):
     """A thread that indexes resumes after their creates; it runs while the context is entered.
 
     A resume is indexed within a second of its create, or later while creates keep the store busy or,
-    as `is_busy` says, requests keep the process busy. A failure is logged once and retried. A store
-    may have several indexers, in any number of processes.
+    as `is_busy` says, requests keep the process busy. A store may have several indexers, in any number
+    of processes.
     """
+
+    NAME: ClassVar[str] = "search-indexer"
+    FAILURE: ClassVar[str] = "The search index cannot be updated; will retry"
 
     def __init__(
         self,
@@ -370,13 +365,9 @@ class Indexer:
         clock: Callable[[], float] = time.perf_counter,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._store = store
+        super().__init__(store, interval_s=interval_s, retry_s=retry_s)
         self._is_busy = is_busy
-        self._interval_s = interval_s
-        self._retry_s = retry_s
         self._clock = clock
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="search-indexer", daemon=True)
         self._idle_version: int | None = None
         """The store's `read_version` when everything was indexed."""
         self._newest_us = 0
@@ -386,39 +377,8 @@ class Indexer:
         self._removed: Sequence[Any] = ()
         """What `_count_removed` returned when the last check began."""
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._store.threads.append(self._thread)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._store.threads.remove(self._thread)
-        self._stopping.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        pause_s = self._interval_s
-        is_failing = False
-        while not self._stopping.wait(pause_s):
-            try:
-                pause_s = self.step()
-                is_failing = False
-            except (
-                Exception
-            ) as error:  # the thread's edge: nothing here may end it, logging neither
-                with contextlib.suppress(Exception):
-                    if not is_failing and isinstance(error, ResumesError):
-                        logger.warning("%s: %s", FAILURE, error.message)
-                    elif not is_failing:
-                        logger.error(FAILURE, exc_info=error)
-                is_failing = True
-                pause_s = self._retry_s
-
     def step(self) -> float:
-        """Index the next resumes, if any; return the seconds until the next step is due.
-
-        Raises what `Store.write` raises.
-        """
+        """Index the next resumes, if any."""
         version = self._store.read_version()
         if version is not None and version == self._idle_version:
             return self._interval_s

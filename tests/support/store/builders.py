@@ -211,7 +211,7 @@ LABELS = (None, "class-2026", "Zoë 😀 'x' \\N")
 
 def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAMES) -> None:
     """Two accounts with so many resumes each, and every other table has rows, too."""
-    plans.set_plan_limits(store, PlanChange("business", None))
+    plans.set_plan_limits(store, PlanChange("business", None, keep_days=plans.MAX_KEEP_DAYS))
     accounts.create_account(store, "gone")
     accounts.delete_account(store, "gone")
     forgotten.remember(store, [Subject.of_email("gone@example.com")])

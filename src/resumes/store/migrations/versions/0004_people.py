@@ -1,5 +1,5 @@
 """Resumes have a label, a person and the file that they came from, and may replace older versions;
-API keys may be read-only; people who were erased are remembered.
+API keys may be read-only; people who were erased are remembered; plans may keep resumes for some days only.
 
 The persons of the resumes that are there already are found by the programs that use the store.
 """
@@ -29,6 +29,8 @@ def upgrade() -> None:
     for table, name in (("api_keys", "is_read_only"), ("imported_digests", "is_older")):
         no = sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false())
         op.add_column(table, no)
+    op.add_column("plans", sa.Column("keep_days", sa.Integer))
+    op.execute("INSERT INTO store_facts (name, value) VALUES ('swept_at', ''), ('expired', '0')")
     op.create_table(
         "replaced_resumes",
         sa.Column("account_id", text, sa.ForeignKey("accounts.id"), primary_key=True),

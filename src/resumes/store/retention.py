@@ -1,0 +1,200 @@
+"""Retention: resumes are erased when they are older than their account's plan keeps them.
+
+Once an hour, one of the services of a store erases what is due; `resumes expire` does it at once. The ID
+of a resume begins with the time of its creation, or a later time if a clock had run ahead, so what is due
+is the beginning of an account's list, and nothing is erased early.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import partial
+from typing import ClassVar, Final, NamedTuple
+
+import sqlalchemy
+from sqlalchemy import BigInteger, bindparam, cast, update
+from sqlmodel import Session, col, func, select
+
+from resumes.clock import later, timestamp
+from resumes.store.accounts import IS_OPEN
+from resumes.store.background import BackgroundThread, logger
+from resumes.store.erasing import erase
+from resumes.store.schema import (
+    Account,
+    BinaryText,
+    Plan,
+    ResumeRow,
+    StoreFact,
+    accounts,
+    plans,
+    resumes,
+    store_facts,
+)
+from resumes.store.store import Store, lock_account, set_facts
+from resumes.text import counted
+
+DAY_US: Final = 24 * 3_600 * 1_000_000
+
+SWEEP_INTERVAL: Final = timedelta(hours=1)
+
+SLICE_RESUMES: Final = 50
+"""How many resumes one transaction erases, so that others can write."""
+
+SHARE: Final = 0.1
+"""The share of the time that a sweep takes."""
+
+
+def due_before(keep_days: int, now_us: int) -> str:
+    """Return the bound of the IDs of resumes that a plan with this many days no longer keeps."""
+    return f"{max(0, now_us - keep_days * DAY_US):016x}"
+
+
+class Due(NamedTuple):
+    """The resumes of an account that its plan no longer keeps.
+
+    `overdue` are those that have been due for more than a day.
+    """
+
+    plan: str
+    keep_days: int
+    account_id: str
+    account: str
+    resumes: int
+    overdue: int
+    oldest_at: str
+
+
+def list_due(store: Store, account: str | None = None) -> list[Due]:
+    """Return what is due now, by account name; of the account with this name, or of all."""
+    limited = sqlalchemy.select(*plans.c["name", "keep_days"]).where(plans.c.keep_days.is_not(None))
+    found = [
+        due
+        for plan in store.fetch(limited)
+        for due in list_due_on(store, plan.name, plan.keep_days, account)
+    ]
+    return sorted(found, key=lambda due: due.account)
+
+
+def list_due_on(store: Store, plan: str, keep_days: int, account: str | None = None) -> list[Due]:
+    """Return what would be due now on the plan if it kept resumes for this many days, the most first."""
+    now_us = store.clock()
+    count = func.count()
+    statement = (
+        sqlalchemy.select(
+            accounts.c.id,
+            accounts.c.name,
+            count,
+            count.filter(resumes.c.id < due_before(keep_days + 1, now_us)),
+            func.min(resumes.c.created_at),
+        )
+        .join(resumes, resumes.c.account_id == accounts.c.id)
+        .where(accounts.c.plan == plan, IS_OPEN, resumes.c.id < due_before(keep_days, now_us))
+        .group_by(accounts.c.id, accounts.c.name)
+        .order_by(count.desc(), accounts.c.name)
+    )
+    if account is not None:
+        statement = statement.where(accounts.c.name == account)
+    return [Due(plan, keep_days, *row) for row in store.fetch(statement)]
+
+
+def keep_days_by_folder(store: Store) -> dict[str, int]:
+    """Return how long the plans keep the resumes of the accounts to which folders belong, if not forever."""
+    limited = (
+        select(Account, Plan.keep_days).join(Plan).where(IS_OPEN, col(Plan.keep_days).is_not(None))
+    )
+    return {folder: days for account, days in store.fetch(limited) for folder in account.folders}
+
+
+def count_expired(store: Store) -> int:
+    """Return how many resumes of this store have been erased because they were due."""
+    return sum(map(int, store.fetch(select(StoreFact.value).where(StoreFact.name == "expired"))))
+
+
+def iter_erased(store: Store, account_id: str, *, is_sweep: bool = False) -> Iterator[int]:
+    """Erase what is due now in the account, slice by slice; yield the size of each slice.
+
+    If this is cut off, the rest is still due. Each slice asks the plan again, which may have changed.
+    """
+    while erased := store.write(partial(_erase_slice, account_id, store.clock(), is_sweep)):
+        yield erased
+
+
+def _erase_slice(account_id: str, now_us: int, is_sweep: bool, session: Session) -> int:
+    lock_account(session, account_id)
+    plan = select(Plan.keep_days).join(Account).where(Account.id == account_id, IS_OPEN)
+    keep_days = session.exec(plan).first()
+    if keep_days is None:
+        return 0
+    due = (
+        select(ResumeRow.id)
+        .where(ResumeRow.account_id == account_id, ResumeRow.id < due_before(keep_days, now_us))
+        .order_by(ResumeRow.id)
+        .limit(SLICE_RESUMES)
+    )
+    erased = erase(session, account_id, session.exec(due).all())
+    if erased:
+        session.exec(_COUNT, params={"erased": erased})
+    if is_sweep:
+        set_facts(session, swept_at=timestamp(now_us))
+    return erased
+
+
+_NUMBER: Final = cast(store_facts.c.value, BigInteger) + bindparam("erased", type_=BigInteger)
+_COUNT: Final = (
+    update(store_facts)
+    .where(store_facts.c.name == "expired")
+    .values(value=cast(_NUMBER, BinaryText))
+)
+
+
+def sweep(store: Store, pause: Callable[[float], bool] = lambda seconds: False) -> int:
+    """Erase what is due in all accounts, unless a process has begun that within the last hour; return how
+    many resumes.
+
+    `pause` waits for so many seconds after each slice, and returns whether to stop.
+    """
+    is_limited = select(plans.c.name).where(plans.c.keep_days.is_not(None)).exists()
+    swept_at = select(StoreFact.value).where(StoreFact.name == "swept_at", is_limited)
+    now_us = store.clock()
+    if not any(_is_past(at, now_us) for at in store.fetch(swept_at)):
+        return 0
+    if not store.write(partial(_begin, now_us)):
+        return 0
+    erased = 0
+    for due in list_due(store):
+        began_s = time.perf_counter()
+        for count in iter_erased(store, due.account_id, is_sweep=True):
+            erased += count
+            if pause((time.perf_counter() - began_s) * (1 / SHARE - 1)):
+                return erased
+            began_s = time.perf_counter()
+    return erased
+
+
+def _is_past(swept_at: str, now_us: int) -> bool:
+    """Return whether a sweep is due; a time ahead of the clock was written by a wrong clock."""
+    return not later(now_us, -SWEEP_INTERVAL) < swept_at <= later(now_us, SWEEP_INTERVAL)
+
+
+def _begin(now_us: int, session: Session) -> bool:
+    """Begin a sweep and return True, unless another process was faster."""
+    fact = session.get(StoreFact, "swept_at", with_for_update=True)
+    if fact is None or not _is_past(fact.value, now_us):
+        return False
+    fact.value = timestamp(now_us)
+    return True
+
+
+class Sweeper(BackgroundThread):
+    """A service's thread that sweeps when that is due. Of all services of a store, one does it."""
+
+    NAME: ClassVar[str] = "retention"
+    FAILURE: ClassVar[str] = "Resumes that are due cannot be erased; will retry"
+
+    def __init__(self, store: Store, *, interval_s: float = 60.0) -> None:
+        super().__init__(store, interval_s=interval_s)
+
+    def step(self) -> float:
+        if erased := sweep(self._store, self._stopping.wait):
+            logger.info("Erased %s that their plans no longer keep", counted(erased, "resume"))
+        return self._interval_s

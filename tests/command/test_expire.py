@@ -1,0 +1,85 @@
+"""Resumes that their plan no longer keeps: listed, then erased."""
+
+import pytest
+
+from resumes.clock import system_clock
+from resumes.store import accounts, open_store
+from resumes.store.retention import DAY_US
+from tests.command.conftest import CommandLine, a_resume, store_resumes
+from tests.support.store.builders import add_resumes
+
+
+@pytest.fixture
+def old(acme: CommandLine) -> CommandLine:
+    """Two resumes of acme are 31 days old, and one is new."""
+    then_us = system_clock() - 31 * DAY_US
+    with open_store(f"sqlite:///{acme.home}/resumes.db", clock=lambda: then_us) as store:
+        add_resumes(store, accounts.get_account(store, "acme"), 2)
+    store_resumes(acme.home, a_resume("New"))
+    return acme
+
+
+def listed(run: CommandLine) -> list[str]:
+    return [resume["title"] for resume in run.answers("list", "--json")["resumes"]]
+
+
+def test_a_plan_that_keeps_resumes_for_days_says_whom_that_concerns(old: CommandLine) -> None:
+    due = {"count": 1, "fullest": [{"account": "acme", "resumes": 2}]}
+    dry = old.answers("plans", "set", "free", "--keep-days", "30", "--dry-run", "--json")
+    assert dry == {
+        "over": {"count": 0, "fullest": []},
+        "unlisted": {"count": 0, "fullest": []},
+        "due": due,
+    }
+    told = old("plans", "set", "free", "--keep-days", "30").stderr
+    assert told == (
+        'Plan "free": 5 resumes, no API listing, kept for 30 days.\n'
+        "1 account has older resumes, which services erase within the hour: acme (2).\n"
+    )
+    # What is not given stays.
+    assert old.answers("plans", "set", "free", "--api-listing", "--json")["keepDays"] == 30
+    assert old.succeeds("plans", "list").splitlines()[1].split()[3:5] == ["30", "days"]
+    shown = old.answers("accounts", "show", "acme", "--json")
+    assert (shown["keepDays"], shown["dueResumes"]) == (30, 2)
+    assert "30 days (2 due)\n" in old.succeeds("accounts", "show", "acme")
+
+    assert (
+        old.answers("plans", "set", "free", "--keep-days", "forever", "--json")["keepDays"] is None
+    )
+    assert old("expire", "--yes").stderr == "No resume is older than its plan keeps it.\n"
+    for days, message in (
+        ("soon", '"soon" is neither a number of days nor forever'),
+        ("0", "Invalid number of days 0: use 1 to 36,500, or forever"),
+    ):
+        assert message in old.fails(2, "plans", "set", "free", "--keep-days", days)
+
+
+def test_what_is_due_is_listed_and_then_erased(old: CommandLine) -> None:
+    old.succeeds("plans", "set", "free", "--keep-days", "30")
+    oldest = old.answers("list", "--json")["resumes"][0]["createdAt"]
+
+    dry = old("expire", "--dry-run")
+    assert dry.stdout.splitlines()[1].split()[:6] == [
+        "acme",
+        "free",
+        "30",
+        "days",
+        "2",
+        oldest[:10],
+    ]
+    assert dry.stderr == "Dry run: 2 resumes due, nothing was erased.\n"
+    assert "use --yes" in old.fails(2, "expire")
+    assert "Account not found" in old.fails(1, "expire", "--account", "nobody", "--yes")
+    assert len(listed(old)) == 3
+
+    done = old.answers("expire", "--account", "acme", "--yes", "--json")
+    (row,) = done["due"]
+    assert (row["account"], row["plan"], row["keepDays"], row["resumes"]) == ("acme", "free", 30, 2)
+    assert (row["oldestAt"], done["erased"]) == (oldest, 2)
+    assert listed(old) == ["New Resume"]
+    assert old.answers("expire", "--yes", "--json") == {"due": [], "erased": 0}
+
+
+def test_what_was_listed_is_erased_and_said(old: CommandLine) -> None:
+    old.succeeds("plans", "set", "free", "--keep-days", "30")
+    assert old("expire", "--yes").stderr == "Erased 2 resumes.\n"
