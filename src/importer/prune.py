@@ -9,9 +9,11 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from importer.notices import Remark
 from resumes.clock import timestamp
@@ -24,40 +26,70 @@ _OURS = re.compile(rf".+-(?:[0-9a-f]{{8}}|[0-9a-f]{{24}})(?:{_ENDING})", re.DOTA
 """The names of filed files and their reports: they end with a claim's id, in part or whole."""
 
 
-def prune(root: Path, keep_days: int, now_us: int, at_most: int = 1_000, *, remark: Remark) -> int:
+def prune(
+    root: Path,
+    keep_days: int | None,
+    now_us: int,
+    at_most: int = 1_000,
+    *,
+    remark: Remark,
+    by_folder: Mapping[str, int] = MappingProxyType({}),
+) -> int:
     """Remove done files of more than `keep_days` days ago; return how many were removed.
 
-    Days are those of `_done`, in UTC; 0 keeps only today's. `at_most` bounds a call, so that the
-    importer continues after a short time. A file that cannot be removed stays, and is reported.
+    None keeps all. `by_folder` has fewer days for the folders of some accounts. Days are those of
+    `_done`, in UTC; 0 keeps only today's. `at_most` bounds a call, so that the importer continues
+    after a short time. A file that cannot be removed stays, and is reported.
     """
     today = date.fromisoformat(timestamp(now_us)[:10])
-    first_kept = (today - timedelta(days=keep_days)).isoformat()
+
+    def first_kept(days: int | None) -> str:
+        return "" if days is None else (today - timedelta(days)).isoformat()
+
+    of_all = first_kept(keep_days)
+    first = {name: max(of_all, first_kept(days)) for name, days in by_folder.items()}
     removed = 0
     with _remarking(DONE, remark), opened(root / DONE, FOLDER_FLAGS) as done:
         for day in filter(_is_day, _list_folders(done)):
-            if day >= first_kept or removed >= at_most:
+            if day >= max(of_all, *first.values(), "") or removed >= at_most:
                 break
-            removed += _prune_folder(day, done, f"{DONE}/{day}", at_most - removed, remark)
+            old = partial(_is_before, day, first, of_all)
+            removed += _prune_folder(day, done, f"{DONE}/{day}", at_most - removed, remark, old)
     return removed
 
 
+def _is_before(day: str, first: Mapping[str, str], of_others: str, account: str) -> bool:
+    return day < first.get(account, of_others)
+
+
 def _prune_folder(
-    name: str, parent: int, place: str, at_most: int, remark: Remark, *, is_day: bool = True
+    name: str,
+    parent: int,
+    place: str,
+    at_most: int,
+    remark: Remark,
+    is_old: Callable[[str], bool] | None = None,
 ) -> int:
-    """Remove our files from a day's folder, or an account's folder in it; then the folder, if empty."""
+    """Remove our files from a day's folder, or an account's folder in it; then the folder, if empty.
+
+    For a day, `is_old` says which accounts' files to remove; "" stands for files of no account's folder.
+    """
     removed = 0
     with _remarking(place, remark), opened(name, FOLDER_FLAGS, dir_fd=parent) as folder:
-        for account in filter(NAME.fullmatch, _list_folders(folder) if is_day else ()):
-            removed += _prune_folder(
-                account, folder, f"{place}/{account}", at_most - removed, remark, is_day=False
-            )
+        for account in filter(NAME.fullmatch, _list_folders(folder) if is_old else ()):
+            if is_old is not None and is_old(account):
+                removed += _prune_folder(
+                    account, folder, f"{place}/{account}", at_most - removed, remark
+                )
         # Early versions filed directly in a day's folder. All entries are listed before any is removed,
         # since what scandir yields for a folder that changes is undefined.
         with os.scandir(folder) as entries:
             ours = (
                 entry.name
                 for entry in entries
-                if _OURS.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+                if (is_old is None or is_old(""))
+                and _OURS.fullmatch(entry.name)
+                and entry.is_file(follow_symlinks=False)
             )
             names = list(itertools.islice(ours, at_most - removed))
         for file_name in names:

@@ -26,6 +26,7 @@ from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
 from resumes.store import Store, importers
 from resumes.store.importers import ImporterFinding
+from resumes.store.retention import keep_days_by_folder
 from resumes.watched_names import OWN
 
 __all__ = ["FileReport", "Ignored", "Options", "Progress", "Summary", "watch"]
@@ -98,9 +99,8 @@ def watch(
         runner = Runner(importer, on_progress=on_progress)
         if options.once:
             is_drained = runner.drain(stop)
-            if options.done_keep_days is not None and importer.leads:
-                while prune(root, options.done_keep_days, store.clock(), remark=notices):
-                    pass
+            while _prune(importer):
+                pass
         else:
             watcher = stack.enter_context(
                 Watcher(root, importer.changes, notices, poll=options.poll)
@@ -112,6 +112,21 @@ def watch(
         if not is_drained:
             summary.stuck = max(1, summary.waiting)
         return summary
+
+
+def _prune(importer: Importer) -> int:
+    """Remove done files that are older than `--done-keep` or their account's plan keeps them, up to some
+    number; return how many were removed."""
+    if not importer.leads:
+        return 0
+    by_folder: dict[str, int] = {}
+    with contextlib.suppress(StoreError):  # the turns report it
+        by_folder = keep_days_by_folder(importer.store)
+    keep_days = importer.options.done_keep_days
+    if keep_days is None and not by_folder:
+        return 0
+    now_us = importer.store.clock()
+    return prune(importer.root, keep_days, now_us, remark=importer.notices, by_folder=by_folder)
 
 
 def find_pause_s(
@@ -263,7 +278,7 @@ class Maintenance:
     def __call__(self) -> None:
         """Do the tasks that are due."""
         now = time.monotonic()
-        importer, keep_days = self._importer, self._importer.options.done_keep_days
+        importer = self._importer
         # After each scan of ROOT, and repeatedly while ROOT is out of reach.
         seen = (importer.intake.looks, importer.intake.folders)
         if seen != self._followed or now >= self._follow_due:
@@ -277,8 +292,8 @@ class Maintenance:
             self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
             self._announced = findings
             self._announce(findings)
-        if keep_days is not None and now >= self._prune_due and importer.leads:
-            prune(importer.root, keep_days, importer.store.clock(), remark=importer.notices)
+        if now >= self._prune_due:
+            _prune(importer)
             self._prune_due = now + PRUNE_INTERVAL_S
 
     def _announce(self, findings: tuple[ImporterFinding, ...]) -> None:

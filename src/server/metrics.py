@@ -33,6 +33,7 @@ from resumes.health.metrics import QueryCache
 from resumes.store import Store
 from resumes.store.import_history import FileCount, count_files
 from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
+from resumes.store.retention import count_expired, list_due
 from server.request import Request
 
 # Offsets in a process's slot: a few values; for each operation, a count per status and a histogram
@@ -164,11 +165,13 @@ WITHIN_S = 5.0
 """How long an answer waits for the store; later it is sent without the store's metrics."""
 
 
-class _Imports(NamedTuple):
-    """The store's metrics of files and importers."""
+class _StoreFigures(NamedTuple):
+    """The store's metrics of files and importers, and of resumes that plans no longer keep."""
 
     files: Sequence[FileCount]
     importers: Sequence[SeenImporter]
+    due: int
+    expired: int
 
 
 class Exposition:
@@ -192,7 +195,7 @@ class Exposition:
         self._cache = QueryCache(clock, times=CACHE_TIMES, min_s=CACHE_S)
         self._thread = ThreadPoolExecutor(1, "figures")
         self._reading: asyncio.Future[None] | None = None
-        self._imports: _Imports | None = None
+        self._figures: _StoreFigures | None = None
         """None while unknown: the metrics are then missing instead of zero."""
 
     async def __call__(self, request: Request) -> None:
@@ -217,9 +220,9 @@ class Exposition:
 
     def _read(self) -> None:
         try:
-            self._imports = self._cache.get(_read_imports, self._store)
+            self._figures = self._cache.get(_read_figures, self._store)
         except StoreError:
-            self._imports = None
+            self._figures = None
 
     async def close(self) -> None:
         """Stop reading, so that the store may be closed."""
@@ -254,8 +257,8 @@ class Exposition:
         yield CounterMetricFamily(
             "resumes_log_lines_dropped", "Log lines that could not be written.", sums[DROPPED_LINES]
         )
-        if (imports := self._imports) is not None:
-            yield from _iter_import_metrics(imports)
+        if (figures := self._figures) is not None:
+            yield from _iter_store_metrics(figures)
         if self._metrics.is_alone:
             yield from ProcessCollector(registry=None).collect()
 
@@ -298,27 +301,34 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     )
 
 
-def _read_imports(store: Store) -> _Imports:
-    return _Imports(count_files(store), list_importers(store))
+def _read_figures(store: Store) -> _StoreFigures:
+    due = sum(some.resumes for some in list_due(store))
+    return _StoreFigures(count_files(store), list_importers(store), due, count_expired(store))
 
 
-def _iter_import_metrics(imports: _Imports) -> Iterator[Metric]:
+def _iter_store_metrics(figures: _StoreFigures) -> Iterator[Metric]:
     files = GaugeMetricFamily(
         "resumes_import_files",
         "Files that importers processed, by outcome and reason.",
         labels=["outcome", "reason"],
     )
-    for tally in imports.files:
+    for tally in figures.files:
         files.add_metric([tally.outcome, tally.reason or ""], tally.files)
     yield files
-    live = [seen for seen in imports.importers if seen.is_live]
+    live = [seen for seen in figures.importers if seen.is_live]
     states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in ImporterState:
         states.add_metric([state], sum(importer.state is state for importer in live))
-    states.add_metric(["silent"], len(imports.importers) - len(live))
+    states.add_metric(["silent"], len(figures.importers) - len(live))
     yield states
     yield GaugeMetricFamily(
         "resumes_import_files_waiting",
         "Files waiting in watched folders.",
-        count_waiting(imports.importers),
+        count_waiting(figures.importers),
+    )
+    yield GaugeMetricFamily(
+        "resumes_due", "Resumes that are older than their plan keeps them.", figures.due
+    )
+    yield CounterMetricFamily(
+        "resumes_expired", "Resumes erased because their plan no longer kept them.", figures.expired
     )

@@ -17,13 +17,21 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from resumes.log_writer import LogWriter
 from resumes.settings import LogFormat
-from resumes.store import accounts, api_keys, importers, open_store
+from resumes.store import accounts, api_keys, importers, open_store, plans
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
+from resumes.store.retention import iter_erased
 from server.metrics import CACHE_S, Exposition, Metrics
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume
 from tests.support.api.serving import Place, a_connection, a_head, exchange, read_all, serve_here
-from tests.support.store.builders import a_file, an_importer, execute, hold_writer, lose_table
+from tests.support.store.builders import (
+    a_file,
+    add_resumes,
+    an_importer,
+    execute,
+    hold_writer,
+    lose_table,
+)
 from tests.support.waiting import wait_until
 
 WELL = {"read": "ok", "write": "ok", "disk": "ok"}
@@ -232,6 +240,22 @@ def test_files_and_importers_are_told_once_for_each_folder(own: tuple[Place, Cli
     }
     assert states == {"ok": 0, "polling": 0, "degraded": 2, "silent": 1}
     assert value(told, "resumes_import_files_waiting") == 3
+
+
+def test_resumes_that_are_due_and_that_were_erased_are_counted(own: tuple[Place, Client]) -> None:
+    place, client = own
+    plans.set_plan_limits(place.store, plans.PlanChange("business", None, keep_days=30))
+    old, older = (
+        accounts.create_account(place.store, name, plan="business") for name in ("old", "older")
+    )
+    add_resumes(place.store, old, 2)
+    add_resumes(place.store, older, 3)
+    place.clock.advance(31 * 86_400)
+    assert sum(iter_erased(place.store, older.id)) == 3
+
+    told = scrape(client)
+
+    assert (value(told, "resumes_due"), value(told, "resumes_expired_total")) == (2, 3)
 
 
 def test_metrics_name_nobody(own: tuple[Place, Client]) -> None:

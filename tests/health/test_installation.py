@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli.session import Session
+from resumes.clock import timestamp
 from resumes.durations import span
 from resumes.health import checks
 from resumes.health.checks import read_names
@@ -120,6 +121,36 @@ def test_full_accounts_are_led_to_the_smallest_plan_with_room(
     full, over = find(installation, "quota")
     assert full.command == over.command == "resumes plans list"
     assert "raise the limit of its plan" in (full.remedy or "")
+
+
+def test_resumes_that_no_service_erases_are_told(
+    installation: Installation,
+    store: Store,
+    clock: SteppingClock,
+    account: AccountInfo,
+    inbox: Path,
+) -> None:
+    create(store, account.id, [a_resume("A"), a_resume("B")])
+    filed = inbox / f"_done/{timestamp(clock())[:10]}/acme"
+    filed.mkdir(parents=True)
+    assert find(installation, "expiry") == []
+    plans.set_plan_limits(store, PlanChange("free", 5, keep_days=30))
+    (well,) = find(installation, "expiry")
+    assert (well.severity, well.text) == (Severity.OK, "no resume is older than its plan keeps it")
+
+    clock.advance(30 * 86_400 + 1)
+    (due,) = find(installation, "expiry")
+    assert (due.severity, due.text) == (Severity.OK, "2 resumes due, to be erased within the hour")
+    assert not any(found.about == "_done" for found in find(installation, "inbox"))
+    clock.advance(2 * 86_400)
+    (overdue,) = find(installation, "expiry")
+    assert (overdue.severity, overdue.command) == (Severity.WARNING, "resumes expire")
+    assert overdue.text == "2 resumes older than the plan keeps them, 2 for more than a day"
+    (old,) = (found for found in find(installation, "inbox") if found.about == "_done")
+    assert "which its plan keeps for 30 days" in old.text
+    assert (old.severity, old.remedy) == (
+        Severity.WARNING, "An importer deletes them: start one with `resumes up`",
+    )  # fmt: skip
 
 
 def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(

@@ -50,6 +50,33 @@ def test_days_before_those_to_keep_are_gone(root: Path, keep_days: int, kept: li
     assert notices == []
 
 
+@pytest.mark.parametrize(
+    ("keep_days", "kept"),
+    [
+        (
+            None,
+            ["2025-12-25/ana", "2025-12-25/bo", "2025-12-31/ana", "2025-12-31/bo", "2025-12-25"],
+        ),
+        (2, ["2025-12-31/ana", "2025-12-31/bo"]),
+        (0, []),
+    ],
+)
+def test_files_of_an_account_go_when_its_plan_says_if_that_is_sooner(
+    root: Path, keep_days: int | None, kept: list[str]
+) -> None:
+    places = [f"2025-12-{day}/{name}" for day in (20, 25, 31) for name in ("ana", "bo")]
+    put(root, *(f"{place}/cv-0123abcd.json" for place in (*places, "2025-12-25")))
+    notices: list[str] = []
+    remark = Notices(notices.append)
+
+    while pruning.prune(root, keep_days, NOW_US, remark=remark, by_folder={"ana": 10, "bo": 9}):
+        pass
+
+    found = (root / DONE).rglob("*.json")
+    assert sorted(str(path.parent.relative_to(root / DONE)) for path in found) == sorted(kept)
+    assert notices == []
+
+
 def test_what_the_importer_puts_away_is_ours(inbox: Inbox) -> None:
     inbox.drop("ana/cv.json")
     inbox.drop("ana/Ünicode 1.JSON")

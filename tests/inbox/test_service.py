@@ -19,7 +19,7 @@ from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.health.findings import installation_of
 from resumes.settings import Settings, load_settings
-from resumes.store import import_requests, importers
+from resumes.store import import_requests, importers, plans
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
 from resumes.store.importers import ImporterState
@@ -188,6 +188,15 @@ def test_done_files_are_pruned_if_that_was_chosen(inbox: Inbox, once: bool) -> N
     assert not old.exists()
     assert inbox.names() == ["1"]
     assert len(inbox.filed("_done")) == 1
+
+
+def test_done_files_go_when_the_plan_of_their_account_says(inbox: Inbox) -> None:
+    plans.set_plan_limits(inbox.store, plans.PlanChange("ana", None, keep_days=30))
+    old = inbox.drop("_done/2020-01-01/ana/cv-0123abcd.json")
+    other = inbox.drop("_done/2020-01-01/nobody/cv-0123abcd.json")
+    inbox.drop("ana/1.json", a_document("1"))
+    inbox.drain()
+    assert (old.exists(), other.exists(), len(inbox.filed("_done"))) == (False, True, 2)
 
 
 def test_nothing_is_pruned_in_a_folder_that_another_store_took_over(inbox: Inbox) -> None:

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from resumes.errors import InvalidArgument
 from resumes.store import plans
 from resumes.store.plans import PlanChange, PlanInfo, maximum_text, parse_maximum
+from resumes.store.retention import DAY_US
 from resumes.store.store import Store
 from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import (
@@ -33,9 +34,12 @@ pytestmark = pytest.mark.anyio
 async def test_plans_are_listed_with_their_limits_and_accounts(
     store: Store, size: tuple[int, int]
 ) -> None:
-    plans.set_plan_limits(store, PlanChange("gold", None, True))
+    plans.set_plan_limits(store, PlanChange("gold", None, True, keep_days=30))
     async with running(store, "4 plans", screen="plans", size=size) as pilot:
-        for row in (["business", "1,000", "yes", "1"], ["gold", "unlimited", "yes", "0"]):
+        for row in (
+            ["business", "1,000", "yes", "forever", "1"],
+            ["gold", "unlimited", "yes", "30", "days", "0"],
+        ):
             await until(
                 lambda row=row: row in [line.strip("│ ").split() for line in lines(pilot.app)]  # type: ignore[misc]
             )
@@ -111,6 +115,24 @@ async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
     )
 
 
+async def test_a_plan_is_told_for_how_long_to_keep_resumes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_many(store, 3)
+    now_us = store.clock() + 40 * DAY_US
+    monkeypatch.setattr(store, "clock", lambda: now_us)
+    async with editing(store, "business") as pilot:
+        await presses(pilot, "tab", "tab")
+        await writes(pilot, "soon")
+        await shows(pilot.app, '! "soon" is neither a number of days nor forever')
+        await writes(pilot, "30\n")
+        await shows(pilot.app, "forever → 30 days", "1 account: ", "(3)")
+        await shows(pilot.app, "Resumes older than 30 days", "erased within the hour")
+        await saves(pilot)
+        await shows(pilot.app, "with API listing, kept for 30 days.")
+    assert plans.get_plan(store, "business").keep_days == 30
+
+
 async def test_where_nobody_is_over_that_is_said_and_cancel_is_first(store: Store) -> None:
     async with editing(store, "pro") as pilot:
         await writes(pilot, "2\n")
@@ -175,7 +197,7 @@ async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
         await writes(pilot, "gold")
         await presses(pilot, "tab")
         await writes(pilot, "unlimited")
-        await presses(pilot, "tab", "enter", "down", "enter", "tab", "enter")
+        await presses(pilot, "tab", "enter", "down", "enter", "tab", "tab", "enter")
         await shows(pilot.app, "Saved plan gold: unlimited resumes, with API listing.")
     assert plans.get_plan(store, "gold") == PlanInfo(
         name="gold", max_resumes=None, api_listing=True, accounts=0

@@ -190,6 +190,9 @@ def set_plan(session: Session, name: str, plan: str) -> None:
         most = account.max_resumes
         until = f" until it has fewer than {maximum_text(most)}" if most else ""
         say(f"It keeps its {held}, but cannot add more{until}.")
+    if account.keep_days is not None:
+        kept = keep_text(account.keep_days)
+        say(f"The plan keeps resumes for {kept}; services erase older ones within the hour.")
 
 
 @accounts.command("set")

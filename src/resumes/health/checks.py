@@ -19,7 +19,7 @@ from resumes.health.metrics import QueryCache
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_folders, version
 from resumes.settings import Settings
-from resumes.store import accounts, import_history, plans, stored_resumes
+from resumes.store import accounts, import_history, plans, retention, stored_resumes
 from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, parse_address
 from resumes.store.search_index import count_indexed
 from resumes.store.sqlite.place import refuse_mount_point, refuse_second_name, refuse_special_files
@@ -165,7 +165,11 @@ def _iter_store_findings(
     if (lag := store_checks.find_index_lag(cache.get(count_indexed, store))) is not None:
         yield lag
     known = accounts.list_accounts(store)
-    yield from store_checks.iter_quota_findings(installation, known, plans.list_plans(store))
+    existing = plans.list_plans(store)
+    yield from store_checks.iter_quota_findings(installation, known, existing)
+    due = cache.get(retention.list_due, store)
+    if (expiry := store_checks.find_expiry(installation, existing, due)) is not None:
+        yield expiry
     yield from store_checks.iter_key_findings(installation, store)
     names = {*accounts.by_folder(known)}
     other = import_checks.check_inbox_owner(installation, store, settings.inbox)
@@ -173,6 +177,10 @@ def _iter_store_findings(
         yield other
     else:
         yield from import_checks.iter_inbox_findings(installation, settings.inbox, names)
+        kept = retention.keep_days_by_folder(store)
+        old = import_checks.find_old_done(installation, settings.inbox, kept, store.clock())
+        if old is not None:
+            yield old
     account_ids = {account.id for account in known}
     yield from import_checks.iter_unknown_account_findings(
         store, settings.home, settings.inbox, account_ids

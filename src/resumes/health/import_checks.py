@@ -4,15 +4,15 @@ import os
 import socket
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from resumes import watched_folder
-from resumes.clock import timestamp
+from resumes.clock import later, timestamp
 from resumes.durations import span
 from resumes.health.findings import MAX_NAMED, Finding, Installation, remedy_for, warning
 from resumes.store import import_history, import_requests, importers
@@ -102,6 +102,29 @@ def _check_unknown_folder(installation: Installation, name: str, accounts: Set[s
         remedy = "Rename the folder: account names, such as ana-2, consist of a-z, 0-9 and -"
     text = f'the folder "{escaped(name)}" does not match any account; its files are waiting'
     return Finding("inbox", text, remedy, command, about=name)
+
+
+def find_old_done(
+    installation: Installation, inbox: Path, by_folder: Mapping[str, int], now_us: int
+) -> Finding | None:
+    """Return the finding on done files that an importer should have deleted; None if there are none.
+
+    `by_folder` has the days for which accounts' plans keep resumes, by the accounts' folders.
+    """
+    done = inbox / watched_folder.DONE
+    for folder, days in sorted(by_folder.items()):
+        # An importer deletes the files of a day after the last resume of the day is due.
+        first_kept = later(now_us, -timedelta(days=days + 1))[:10]
+        with suppress(OSError):
+            day = min((path.parent.name for path in done.glob(f"*/{folder}")), default=first_kept)
+            if day < first_kept:
+                return warning(
+                    "inbox",
+                    f"{done} has files of {folder} from {day}, which its plan keeps for {counted(days, 'day')}",
+                    f"An importer deletes them: {installation.how_to_watch(None)}",
+                    about=watched_folder.DONE,
+                )
+    return None
 
 
 MAX_NAMES: Final = 20_000

@@ -28,6 +28,7 @@ from resumes.store.addresses import find_without_secrets
 from resumes.store.api_keys import KeyState
 from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
+from resumes.store.retention import Due
 from resumes.store.search_index import IndexedCount
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.store import Size, Store, read_fact
@@ -276,6 +277,28 @@ def iter_quota_findings(
         yield warning("quota", text, *remedy, about="more")
     if not full:
         yield Finding("quota", "every account has room for more resumes")
+
+
+def find_expiry(
+    installation: Installation, plans: Iterable[PlanInfo], due: Sequence[Due]
+) -> Finding | None:
+    """Return the finding on resumes that are older than their plan keeps them; None if plans keep all."""
+    if all(plan.keep_days is None for plan in plans):
+        return None
+    overdue = sum(some.overdue for some in due)
+    number = counted(sum(some.resumes for some in due), "resume")
+    if overdue:
+        remedy = installation.remedy(
+            "Start a service, which erases them within the hour, or erase them now", "expire"
+        )
+        text = f"{number} older than the plan keeps them, {overdue:,} for more than a day"
+        return warning("expiry", text, *remedy)
+    return Finding(
+        "expiry",
+        f"{number} due, to be erased within the hour"
+        if due
+        else "no resume is older than its plan keeps it",
+    )
 
 
 def remedy_for_full(

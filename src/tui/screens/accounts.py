@@ -1,5 +1,6 @@
 """The accounts screen: list, details, creating, editing, changing the plan, deleting."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
@@ -13,7 +14,8 @@ from textual.worker import get_current_worker
 
 from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo, AccountOptions
-from resumes.store.plans import PlanInfo, maximum_text
+from resumes.store.plans import PlanInfo, keep_text, maximum_text
+from resumes.store.retention import list_due
 from resumes.store.store import Store
 from resumes.store.versions import OnNewer
 from resumes.text import counted
@@ -233,6 +235,9 @@ def find_losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
         found.append(("Resumes", text))
     if account.api_listing and not plan.api_listing:
         found.append(("Listing", "lost: its keys can no longer list or read"))
+    if plan.keep_days is not None and plan.keep_days < (account.keep_days or math.inf):
+        text = f"for {keep_text(plan.keep_days)}: older ones are erased within the hour"
+        found.append(("Kept", text))
     return found
 
 
@@ -272,6 +277,9 @@ def _iter_facts(store: Store, account: AccountInfo) -> Iterator[Fact]:
     yield "", ""
     yield "Plan", plan.name
     yield "API listing", listing_text(plan.api_listing)
+    if plan.keep_days is not None:
+        due = sum(some.resumes for some in list_due(store, account.name))
+        yield "Keeps", f"{keep_text(plan.keep_days)}{f' ({due:,} due)' if due else ''}"
     yield "First month", first_month_text(account)
     yield "On newer", account.on_newer
     yield "", ""

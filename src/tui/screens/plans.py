@@ -13,7 +13,9 @@ from resumes.store.plans import (
     AffectedAccounts,
     PlanChange,
     PlanInfo,
+    keep_text,
     maximum_text,
+    parse_keep_days,
     parse_maximum,
 )
 from resumes.store.store import Store
@@ -38,6 +40,7 @@ def facts(plan: PlanInfo) -> Iterator[Fact]:
     """Yield each limit of the plan."""
     yield "Resumes", maximum_text(plan.max_resumes)
     yield "Listing", listing_text(plan.api_listing)
+    yield "Keeps", keep_text(plan.keep_days)
 
 
 def differences(old: PlanInfo, new: PlanInfo) -> list[Fact]:
@@ -62,7 +65,7 @@ MAX_CHARS = 80
 BLANK = PlanInfo(name="", max_resumes=100)
 """Initial values of the form for a new plan."""
 
-RULE = "Resumes per account: a number or unlimited."
+RULE = "Resumes: a number or unlimited. Keep for: days, or forever."
 
 
 class PlanForm(Dialog[PlanInfo]):
@@ -80,6 +83,7 @@ class PlanForm(Dialog[PlanInfo]):
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
+        self._keep_days = SafeInput(max_length=MAX_CHARS)
         self._problem = Note(safe(""))
         self._problem.add_class("problem")
         super().__init__(
@@ -87,6 +91,7 @@ class PlanForm(Dialog[PlanInfo]):
             *([LabelledField("Name", self._name_line)] if shown is None else []),
             LabelledField("Resumes", self._maximum),
             LabelledField("API listing", self._listing),
+            LabelledField("Keep for", self._keep_days),
             Note(safe(RULE, "dim")),
             self._problem,
         )
@@ -98,6 +103,7 @@ class PlanForm(Dialog[PlanInfo]):
     def _fill(self, plan: PlanInfo) -> None:
         self._maximum.value = maximum_text(plan.max_resumes)
         self._listing.value = listing_text(plan.api_listing)
+        self._keep_days.value = keep_text(plan.keep_days)
 
     @on(SafeInput.Changed)
     def check(self) -> None:
@@ -119,6 +125,7 @@ class PlanForm(Dialog[PlanInfo]):
             name=check_name(self._name_line.value.strip(), "plan") if shown is None else shown.name,
             max_resumes=parse_maximum(self._maximum.value),
             api_listing=self._listing.chosen == "yes",
+            keep_days=parse_keep_days(self._keep_days.value),
             accounts=0 if shown is None else shown.accounts,
         )
 
@@ -127,7 +134,12 @@ class PlanForm(Dialog[PlanInfo]):
         """Show the plan's effects on accounts, and save it if the user confirms."""
         shown, new = self._shown, self._typed_plan()
         change = PlanChange(
-            new.name, new.max_resumes, new.api_listing, expected=shown, is_new=shown is None
+            new.name,
+            new.max_resumes,
+            new.api_listing,
+            new.keep_days,
+            expected=shown,
+            is_new=shown is None,
         )
         if shown is not None:
             if not (changes := differences(shown, new)):
@@ -139,12 +151,18 @@ class PlanForm(Dialog[PlanInfo]):
                 changes.append(("Over limit", over))
             if effects.unlisted.count:
                 changes.append(("No listing", affected(effects.unlisted, MAX_NAMES_CHARS // 2)))
+            if effects.due.count:
+                changes.append(("Due", affected(effects.due, MAX_NAMES_CHARS // 2)))
             kept = ": accounts over the limit keep their resumes but cannot add more"
+            nothing = f"Nothing is deleted{kept if effects.over.count else ''}."
+            erased = (
+                f"Resumes older than {keep_text(new.keep_days)} are erased within the hour, and "
+                "cannot be restored."
+            )
             dialog = ConfirmDialog(
                 f"Change plan {shown.name} for {counted(shown.accounts, 'account')}?",
                 changes,
-                consequence="Takes effect immediately. Nothing is deleted"
-                f"{kept if effects.over.count else ''}.",
+                consequence=f"Takes effect immediately. {erased if effects.due.count else nothing}",
                 verb="Save",
             )
             if not self.is_active or not await self.app.push_screen_wait(dialog):
@@ -197,6 +215,7 @@ class PlansScreen(ListScreen[PlanInfo]):
                 "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
             ),
             ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+            ListColumn("KEEPS", 11, lambda plan: safe(keep_text(plan.keep_days))),
             ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:,}"), is_right=True),
         )
 
