@@ -1,25 +1,40 @@
 """People who were erased, and do not come back."""
 
+import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
+from resumes import analyzer
 from resumes.errors import PersonErased
 from resumes.store import (
     Store,
     accounts,
     creation,
+    forgetting,
     forgotten,
     import_history,
+    import_ledger,
     open_store,
+    schema,
     stored_resumes,
 )
-from resumes.store.creation import Created, NewResume
+from resumes.store.creation import Created, IdempotencyKey, NewResume
 from resumes.store.forgotten import Subject
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome, Items, Problem, Verdict
 from resumes.store.transfer import copies
-from tests.support.resumes import a_claim
-from tests.support.store.builders import MakeAccount, a_person, listed_ids, made_ids
+from tests.support.resumes import a_claim, a_document
+from tests.support.store.builders import (
+    MakeAccount,
+    a_person,
+    index_all,
+    indexed_words,
+    listed_ids,
+    made_ids,
+)
 
 pytestmark = pytest.mark.engines
 
@@ -116,3 +131,61 @@ def test_a_copy_keeps_the_promise(store: Store, an_account: MakeAccount, tmp_pat
     with open_store(url) as copied:
         mine = accounts.get_account(copied, "mine")
         assert isinstance(create(copied, mine, a_person("Ada", email=ADA)), PersonErased)
+
+
+def test_no_table_has_anything_of_a_person_and_all_of_others(
+    store: Store, an_account: MakeAccount
+) -> None:
+    mine, theirs = an_account("mine"), an_account("theirs")
+    sections = {"summaries": {"column": 0, "items": [{"text": "Countess"}]}}
+    header = {"name": "Ada Lovelace", "email": ADA}
+    ada = NewResume(analyzer.parse(a_document(header=header, sections=sections)))
+    keyed = ada._replace(idempotency=IdempotencyKey("ada lovelace's", b"x" * 32))
+    named = a_claim(name="mine/ada-lovelace.json")
+    bundle = a_claim("1" * 24, name="mine/class.zip", source=b"{ADA@EXAMPLE.COM")
+    problem = Problem(2, "member Lovelace, Ada.json", "failed", "invalid_json", "x", None, 0)
+    items = json.dumps(Items(2, 1, 0, 0, 1, (problem, replace(problem, place="b.json"))).as_json())
+    creation.create(store, mine.id, [keyed])
+    creation.create(store, mine.id, [ada], claim=named)
+    creation.create(store, theirs.id, [a_person("Ada Lovelace", email=ADA)])
+    import_ledger.record(
+        store,
+        mine.id,
+        bundle._replace(items=items),
+        Verdict(FileOutcome.FAILED, "invalid_json", "2 failed. member Lovelace, Ada.json: x"),
+    )
+    other = a_claim("2" * 24, name="mine/bo.json", source=b'{"header": {"email": "bo@b.com"}}')
+    import_ledger.record(store, mine.id, other, Verdict(FileOutcome.FAILED, "invalid_resume"))
+    creation.create(store, mine.id, [a_person("Bo", email="bo@b.com")])
+    index_all(store)
+    assert any("countess" in word for word in indexed_words(store))
+
+    subjects = [Subject.of_email(ADA)]
+    found = [*forgetting.find_resumes(store, subjects, [mine.id])]
+    assert len(found) == 2
+    forgotten.remember(store, subjects, mine.id)
+    mentions = forgetting.mentions_of(subjects, found)
+    for _ in range(2):  # and again
+        forgetting.forget_resumes(store, mine.id, [each.id for each in found])
+        forgetting.clean_ledger(store, mine.id, mentions)
+        forgetting.clear_traces(store, found)
+
+    left = {
+        table.name: [
+            row
+            for row in map(str, store.fetch(select(table)))
+            if mine.id in row and re.search("lovelace|ada@|countess", row, re.IGNORECASE)
+        ]
+        for table in schema.metadata.sorted_tables
+    }
+    assert left == {name: [] for name in left}
+    with store.read() as connection:
+        words = connection.exec_driver_sql("SELECT DISTINCT term FROM search_words").scalars()
+        assert not [word for word in words if "countess" in word]
+    assert listed_ids(store, theirs)
+    assert len(listed_ids(store, mine)) == 1
+    rows = {row.claim_id: row for row in import_history.list_files(store, account_id=mine.id)}
+    assert import_history.find_source(store, rows[other.claim_id]) == other.source
+    kept = rows[bundle.claim_id].items
+    assert kept is not None
+    assert [one.place for one in kept.problems] == ["b.json"]

@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -29,6 +30,7 @@ from resumes.store import Store, forgetting, forgotten, stored_resumes
 from resumes.store.accounts import AccountInfo, list_accounts
 from resumes.store.forgetting import StoredPerson
 from resumes.store.forgotten import Subject
+from resumes.store.import_requests import dismiss
 from resumes.text import counted
 from resumes.watched_folder import DONE, find_other, list_watched, owner_of
 
@@ -187,11 +189,7 @@ class _Erasure:
                             f"{file.path} may name the person: look at it, and delete it"
                         )
                     else:
-                        report = load_report(report_path(file.path))
-                        if file.theirs and "claimId" in report:
-                            claim = str(report["accountId"]), str(report["claimId"])
-                            forgetting.clean_items(self._store, *claim, file.theirs)
-                        personal_files.erase_file(file, self._search())
+                        self._erase_file(file)
                 except OSError as error:
                     left[file.path] = f"{file.path} is still there: {describe(error)}"
                 except CannotUnpack as error:
@@ -210,6 +208,17 @@ class _Erasure:
                 "The store's log is in use: run this again, or stop the services, to empty it"
             )
         return [*left.values()]
+
+    def _erase_file(self, file: PersonalFile) -> None:
+        report = load_report(report_path(file.path))
+        if "claimId" in report:
+            account_id, claim_id = str(report["accountId"]), str(report["claimId"])
+            if file.action is Action.ERASE:  # nothing is left to retry or release
+                change = partial(dismiss, account_id=account_id, claim_ids=[claim_id])
+                self._store.write(change, account_id=account_id)
+            else:
+                forgetting.clean_items(self._store, account_id, claim_id, file.theirs)
+        personal_files.erase_file(file, self._search())
 
 
 def _show(

@@ -214,7 +214,7 @@ def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
 
     def change(session: Session) -> None:
         for account_id, claim_ids in _claims(files, attrgetter("account_id")).items():
-            for claim_id in sorted(claim_ids - _dismiss(session, account_id, claim_ids)):
+            for claim_id in sorted(claim_ids - dismiss(session, account_id, claim_ids)):
                 raise Conflict(
                     f"Cannot dismiss {claim_id}: only failed and held files can be dismissed. "
                     f"See `resumes imports show {claim_id}`"
@@ -230,10 +230,10 @@ def dismiss_all_files(
 
     This takes more than one transaction, so that others can write.
     """
-    return _for_all_files(store, RequestKind.RETRY, account_id, reason, _dismiss)
+    return _for_all_files(store, RequestKind.RETRY, account_id, reason, dismiss)
 
 
-def _dismiss(session: Session, account_id: str, claim_ids: Collection[str]) -> set[str]:
+def dismiss(session: Session, account_id: str, claim_ids: Collection[str]) -> set[str]:
     """Remove the rows of the failed and held ones of these files, and the requests about them; return
     their claims."""
     these = _are(imported_files, account_id, claim_ids), _IS_FAILED_OR_HELD
