@@ -70,6 +70,7 @@ def run(
 
     try:
         with open(descriptor, "rb") as source, (folder / f"resume{suffix}").open("xb") as copy:
+            source.seek(0)  # the service may have read it to any position
             shutil.copyfileobj(source, copy, 1024 * 1024)
         process = subprocess.Popen(
             command,

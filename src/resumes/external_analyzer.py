@@ -162,7 +162,7 @@ class _Guard:
         """`exit STATUS` or `error ERRNO`; empty if the guard was killed."""
         self._errors = bytearray()
         self._selector = selectors.DefaultSelector()
-        source.seek(0)
+        source.flush()
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._selector)
             self._control, other_end = map(stack.enter_context, socket.socketpair())

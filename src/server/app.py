@@ -1,6 +1,7 @@
 """The service over an open store: dispatching requests, and answering every error in one shape.
 
-    /api/v1/**  ->  key, operation, rate limits, access, plan, in this order  ->  Routes, PdfRoute
+    /api/v1/**  ->  key, operation, rate limits, access, plan, in this order  ->  Routes, PdfRoute,
+                                                                                    UploadRoute
     /healthz …  ->  HealthCheck, Exposition
     /docs …     ->  the description of the API
 
@@ -45,12 +46,14 @@ from server.pdf_route import PdfRoute
 from server.rate_limits import REFUSAL, RateLimits
 from server.request import ClientGone, HttpError, Request, Respond
 from server.routes import Routes, prune_forever
+from server.upload_route import UploadRoute
 
 logger = logging.getLogger("resumes.server")
 
 ROOT: Final = "/api/v1"
 RESUMES: Final = f"{ROOT}/resumes"
-# `upload` is not an operation here, and must not be taken for an ID.
+UPLOAD: Final = f"{RESUMES}/upload"
+# Without an analyzer, `upload` is no operation; it must never be taken for an ID.
 ONE: Final = re.compile(rf"{RESUMES}/(?!upload\Z)[^/]+")
 FILE: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/(pdf|docx)")
 
@@ -125,6 +128,12 @@ class App:
         self._of_file: Mapping[str, Mapping[str, Operation]] = {
             name: {"GET": Operation(name, self._pdf)} for name in FileType if settings.pdf
         }
+        self._upload = UploadRoute(settings, store, routes) if settings.analyzer else None
+        self._of_upload: Mapping[str, Operation] = (
+            {"POST": Operation("upload", self._upload, needs_listing_plan=False)}
+            if self._upload
+            else {}
+        )
         # Paths that need no key.
         self._open: dict[str, tuple[str, Respond]] = {
             "/healthz": ("health", self._health.live),
@@ -157,6 +166,8 @@ class App:
             await self._health.close()
             await self._exposition.close()
             self._pdf.close()
+            if self._upload is not None:
+                self._upload.close()
             self._routes.close()
 
     async def _check_forever(self) -> None:
@@ -251,6 +262,8 @@ class App:
         """Return the operations at the path, by method."""
         if path == RESUMES:
             return self._of_all
+        if path == UPLOAD:
+            return self._of_upload
         if ONE.fullmatch(path):
             return self._of_one
         found = FILE.fullmatch(path)

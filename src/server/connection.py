@@ -38,7 +38,7 @@ CHUNKING_FACTOR: Final = 8
 """Bytes that may be added to CHUNKING_BYTES per byte of content, for chunks of one byte."""
 
 AHEAD_BYTES: Final = 64 * 1024
-"""How much of a body is read before the application asks for it."""
+"""How much of a body is read before the application asks for it, or for its next part."""
 
 TURN_BYTES: Final = 64 * 1024
 """After this much, a connection's further answers wait for the next turn of the event loop, so
@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
         self.is_connected = False
         self.registry.discard(self.check)
         self.registry.served.discard(self.shutdown)
-        self._release(self._held_bytes)
+        self.release(self._held_bytes)
         for request in (self._answering, self._receiving, *self._waiting):
             if not request.is_answered:
                 request.leave()
@@ -293,7 +293,7 @@ class Connection(asyncio.Protocol):
         if self.registry.body_bytes > self.registry.max_body_bytes:
             raise HttpError(503, UNAVAILABLE)
         request.receive(body)
-        if self._body_bytes > AHEAD_BYTES and request.max_bytes is None:
+        if request.body_bytes > AHEAD_BYTES and not request.max_bytes:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
@@ -323,8 +323,8 @@ class Connection(asyncio.Protocol):
             if not self._transport.is_closing():
                 self._transport.resume_reading()
 
-    def _release(self, size_bytes: int) -> None:
-        """Release this many bytes of this connection's bodies in memory."""
+    def release(self, size_bytes: int) -> None:
+        """Count this many bytes of this connection's bodies as no longer held in memory."""
         self.registry.body_bytes -= size_bytes
         self._held_bytes -= size_bytes
 
@@ -418,7 +418,7 @@ class Connection(asyncio.Protocol):
                 self._drain_input()
             self._close()
         if self._held_bytes:
-            self._release(request.body_bytes if self._waiting else self._held_bytes)
+            self.release(request.body_bytes if self._waiting else self._held_bytes)
         self.resume_reading()
 
     def pause_writing(self) -> None:
@@ -494,7 +494,7 @@ class Connection(asyncio.Protocol):
                 again = Request(self, request.id, request.method, lines=request.lines)
                 again.respond_error(response)
                 request.status = again.status
-            self._release(self._held_bytes)
+            self.release(self._held_bytes)
             self._close()
         self.resume_reading()
 

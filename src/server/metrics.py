@@ -44,6 +44,7 @@ IN_FLIGHT, CONNECTIONS, WAITING_WRITES, DROPPED_LINES, FIRST_OPERATION = range(5
 OPERATIONS = (
     "list",
     "create",
+    "upload",
     "get",
     "update",
     "delete",

@@ -107,6 +107,9 @@ class ResponseWriter(Protocol):
     async def drain(self) -> None:
         """Wait until the client has read most of what was written."""
 
+    def release(self, size_bytes: int) -> None:
+        """Count this much of the body as no longer held in memory."""
+
     def finish(self, request: "Request") -> None:
         """Record that the request has its complete answer."""
 
@@ -161,14 +164,14 @@ class Request:
     """Whether the client has left, or was sent an error."""
 
     body_bytes: int = 0
-    """The size of the body received so far."""
+    """The size of the body received so far, without what `read_part` has returned."""
 
     _chunks: list[bytes] = field(default_factory=list)
     max_bytes: int | None = None
-    """The limit of `read_body`; None until that is called."""
+    """The limit of `read_body`; 0 while the body is read in parts; None until it is read."""
 
     _changed: asyncio.Event | None = None
-    """Set to wake `read_body`; None until that waits."""
+    """Set to wake the reader of the body; None until that waits."""
 
     # Its body
 
@@ -177,20 +180,43 @@ class Request:
 
         Raises TooLarge, and ClientGone if the client leaves before the body is complete.
         """
-        self.max_bytes = max_bytes
-        if self.expects_continue and not self.is_gone:
-            self.expects_continue = False
-            self.carrier.write(CONTINUE)
+        self._ask_for_body(max_bytes)
         while not self.is_gone:
             if self.body_bytes > max_bytes:
                 raise TooLarge(limit_bytes=max_bytes)
             if self.is_whole:
-                chunks, self._chunks = self._chunks, []
-                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            self.carrier.resume_reading()
-            self._changed = asyncio.Event()
-            await self._changed.wait()
+                return self._take_chunks()
+            await self._wait_for_body()
         raise ClientGone
+
+    async def read_part(self) -> bytes:
+        """Wait for more of the body and return it; empty at its end.
+
+        What was returned no longer counts as memory. Raises ClientGone as `read_body`.
+        """
+        self._ask_for_body(0)
+        while not self.is_gone:
+            if self._chunks or self.is_whole:
+                self.carrier.release(self.body_bytes)
+                self.body_bytes = 0
+                return self._take_chunks()
+            await self._wait_for_body()
+        raise ClientGone
+
+    def _ask_for_body(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        if self.expects_continue and not self.is_gone:
+            self.expects_continue = False
+            self.carrier.write(CONTINUE)
+
+    def _take_chunks(self) -> bytes:
+        chunks, self._chunks = self._chunks, []
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def _wait_for_body(self) -> None:
+        self.carrier.resume_reading()
+        self._changed = asyncio.Event()
+        await self._changed.wait()
 
     def receive(self, chunk: bytes) -> None:
         """Add a part of the body, called by the connection."""

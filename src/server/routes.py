@@ -19,6 +19,7 @@ from resumes.analyzer import Format, public_json
 from resumes.errors import (
     InvalidArgument,
     InvalidKey,
+    Issue,
     NotFound,
     OutcomeUnknown,
     ResumeChanged,
@@ -168,7 +169,7 @@ class Routes:
             async with asyncio.timeout(SEARCH_TIMEOUT_S):
                 while True:
                     try:
-                        found = await _in_thread(self._searching, find)
+                        found = await in_thread(self._searching, find)
                         break
                     except StoreUnavailable as error:
                         if self._store.path is not None:
@@ -217,9 +218,7 @@ class Routes:
         Raises errors about the request's head immediately, others from the coroutine.
         """
         self._check_head(request)
-        # As in 1.0, which knew none, other parameters have no effect.
-        label = _label(parse_fields(request.query, ("label",), ignores_others=True))
-        return self._create(request, holder, label)
+        return self._create(request, holder, find_label(request))
 
     def update(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
         """Return a coroutine that stores the resume's new content. Allowed on any plan.
@@ -230,12 +229,16 @@ class Routes:
         self._check_head(request)
         return self._update(request, holder)
 
-    def _check_head(self, request: Request) -> None:
+    def check_disk(self) -> None:
+        """Raise HttpError if the disk is too full to store anything."""
         if self._is_disk_low():
             raise HttpError(503, LOW_DISK, [(b"retry-after", b"10")])
+
+    def _check_head(self, request: Request) -> None:
+        self.check_disk()
         check_body_headers(request.headers, max_bytes=self._format.max_bytes)
 
-    async def _parse(self, body: bytes, holder: KeyHolder) -> analyzer.Resume:
+    async def parse(self, body: bytes, holder: KeyHolder) -> analyzer.Resume:
         """Return the resume in the body. Raises as `analyzer.parse`."""
         accepted = self._format.for_account(holder.first_month)
         return await _work_on(body, functools.partial(analyzer.parse, accepted=accepted))
@@ -243,21 +246,42 @@ class Routes:
     async def _create(self, request: Request, holder: KeyHolder, label: str | None) -> None:
         body = await request.read_body(self._format.max_bytes)
         key = find_key(request.headers)
-        parsed = await self._parse(body, holder)
+        parsed = await self.parse(body, holder)
         new = NewResume(parsed, label=label)
-        if key is None:
-            created = await self._store_new(holder, new, WRITE_DEADLINE_S)
-        else:
+        if key is not None:
             digest = await _work_on(body, lambda body: hashlib.sha256(body).digest())
             new = new._replace(idempotency=IdempotencyKey(key, digest))
-            created = await self._store_once(holder, new, key)
+        await self.store(request, holder, new)
+
+    async def store(
+        self, request: Request, holder: KeyHolder, new: NewResume, *, status: int = 201
+    ) -> None:
+        """Store the resume, only once if it has an Idempotency-Key, and answer with its ID.
+
+        Raises what the create path raises.
+        """
+        if new.idempotency is None:
+            created = await self._store_new(holder, new, WRITE_DEADLINE_S)
+        else:
+            created = await self._store_once(holder, new, new.idempotency.key)
+        self.answer_stored(request, created, new.resume.warnings, status=status)
+
+    def answer_stored(
+        self,
+        request: Request,
+        created: Created,
+        warnings: Sequence[Issue] = (),
+        *,
+        status: int = 201,
+    ) -> None:
+        """Answer a create request."""
         _log_replaced(request, created.id, () if created.replayed else created.replaced)
-        answer = _stored_answer(created.id, parsed, created.replaced)
-        request.respond(201, answer, REPLAYED if created.replayed else ())
+        answer = _stored_answer(created.id, warnings, created.replaced)
+        request.respond(status, answer, REPLAYED if created.replayed else ())
 
     async def _update(self, request: Request, holder: KeyHolder) -> None:
         body = await request.read_body(self._format.max_bytes)
-        parsed = await self._parse(body, holder)
+        parsed = await self.parse(body, holder)
         resume_id = _id(request)
         expected = find_tags(request.headers, b"if-match", with_weak=False)
 
@@ -273,7 +297,7 @@ class Routes:
         show = functools.partial(public_json, accepted=self._format)
         tag = entity_tag(await _work_on(parsed.document, show), updated_at)
         _log_replaced(request, resume_id, replaced)
-        request.respond(200, _stored_answer(resume_id, parsed, replaced), [(b"etag", tag)])
+        request.respond(200, _stored_answer(resume_id, parsed.warnings, replaced), [(b"etag", tag)])
 
     async def _store_new(self, holder: KeyHolder, new: NewResume, deadline_s: float) -> Created:
         try:
@@ -319,9 +343,9 @@ def _log_replaced(request: Request, resume_id: str, replaced: Sequence[str]) -> 
         logger.info("Request %s: the resume %s replaced %s", request.id, resume_id, old_ids)
 
 
-def _stored_answer(resume_id: str, parsed: analyzer.Resume, replaced: Sequence[str] = ()) -> bytes:
-    if parsed.warnings or replaced:
-        more = {"replaced": replaced, "warnings": parsed.warnings}
+def _stored_answer(resume_id: str, warnings: Sequence[Issue], replaced: Sequence[str]) -> bytes:
+    if warnings or replaced:
+        more = {"replaced": replaced, "warnings": warnings}
         shown = {name: value for name, value in more.items() if value}
         return orjson.dumps({"id": resume_id, **shown})
     return b'{"id":"%b"}' % resume_id.encode()
@@ -331,6 +355,12 @@ def entity_tag(shown: bytes, updated_at: str) -> bytes:
     """Return the entity tag of a resume that is shown as these bytes. Every update changes it."""
     digest = hashlib.blake2b(shown, key=updated_at.encode(), digest_size=16)
     return b'"%b"' % digest.hexdigest().encode()
+
+
+def find_label(request: Request) -> str | None:
+    """Return the label for a new resume, if the query has one. Raises InvalidArgument."""
+    # As in 1.0, which knew none, other parameters have no effect.
+    return _label(parse_fields(request.query, ("label",), ignores_others=True))
 
 
 def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int) -> None:
@@ -361,10 +391,11 @@ async def _work_on(body: bytes, work: Callable[[bytes], Result]) -> Result:
     if len(body) <= THREAD_BYTES:
         return work(body)
     # No variable: with the traceback it would form a cycle that keeps the error and its data.
-    return await _in_thread(ASIDE, functools.partial(work, body))
+    return await in_thread(ASIDE, functools.partial(work, body))
 
 
-def _in_thread(threads: ThreadPoolExecutor, work: Callable[[], Result]) -> asyncio.Future[Result]:
+def in_thread(threads: ThreadPoolExecutor, work: Callable[[], Result]) -> asyncio.Future[Result]:
+    """Run the work in one of the threads. Raises MemoryError if none can be started."""
     try:
         return asyncio.get_running_loop().run_in_executor(threads, work)
     except RuntimeError as error:  # no thread could be started

@@ -36,6 +36,8 @@ def run(command: list[str], timeout_s: float = 60, **arguments: Any) -> bytes:
     settings = Settings(analyzer=command, analyzer_timeout_s=timeout_s, max_body_bytes=10_000)
     with tempfile.TemporaryFile() as source:
         source.write(PDF)
+        source.seek(0)
+        source.read(4)
         return ExternalAnalyzer(settings).run(source, ".pdf", **arguments)
 
 

@@ -164,6 +164,30 @@ async def create_async(
     return outcomes[0]
 
 
+async def find_early_outcome(
+    store: Store, account_id: str, once: IdempotencyKey | None
+) -> Created | QuotaReached | IdempotencyMismatch | None:
+    """Return the outcome that a create has whatever its resume is; None if the resume decides.
+
+    For a caller that has no resume yet; `create` decides again. Raises NotFound for an account that
+    does not exist, and what `Store.fetch_async` raises.
+    """
+    if once is not None:
+        since = kept_since(store.clock())
+        rows = await store.fetch_async(FIND_KEY, account_id=account_id, key=once.key, since=since)
+        for body_sha256, resume_id in rows:
+            is_same = body_sha256 == once.body_sha256
+            return Created(resume_id, replayed=True) if is_same else IdempotencyMismatch()
+    accounts_found = await store.fetch_async(_READ_ACCOUNT, account_id=account_id)
+    if not accounts_found:
+        raise NotFound("Account not found")
+    count, _, max_resumes, on_newer, _ = accounts_found[0]
+    # A newer version needs no place.
+    if max_resumes is None or count < max_resumes or on_newer == OnNewer.REPLACE:
+        return None
+    return QuotaReached(max_resumes=max_resumes)
+
+
 def create_files(
     store: Store, creations: Sequence[Creation], *, deadline_s: float = WRITE_DEADLINE_S
 ) -> list[list[Outcome] | NotFound]:
@@ -192,7 +216,7 @@ def _write(creation: Creation, deadline_s: float) -> Write:
 
 # Inside the transaction
 
-LOCK_ACCOUNT = Prepared(
+_ACCOUNT = (
     select(
         *account_usage.c["resume_count", "last_id_us"],
         plans.c.max_resumes,
@@ -202,8 +226,9 @@ LOCK_ACCOUNT = Prepared(
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(pk_equals(account_usage), accounts.c.closed_at.is_(None))
-    .with_for_update(of=account_usage)
 )
+_READ_ACCOUNT = Prepared(_ACCOUNT)
+LOCK_ACCOUNT = Prepared(_ACCOUNT.with_for_update(of=account_usage))
 UNLIMITED = 2**62
 # NULL for an account that was closed, so that the comparison below is never true.
 _MAX_NOW = func.coalesce(plans.c.max_resumes, literal(UNLIMITED, BigInteger))
