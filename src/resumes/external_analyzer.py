@@ -146,8 +146,7 @@ def find_program(command: Sequence[str]) -> str:
 
 
 def _cannot_start(why: str) -> AnalysisFailed:
-    message = f"The analyzer cannot be started ({why}). Check the setting analyzer"
-    return AnalysisFailed(Reason.CANNOT_START, message)
+    return AnalysisFailed(Reason.CANNOT_START, f"The analyzer cannot be started: {why}")
 
 
 class _Guard:

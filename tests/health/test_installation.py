@@ -48,6 +48,24 @@ def test_bad_settings_are_a_finding(installation: Installation, tmp_path: Path) 
     assert (finding.subject, finding.severity) == ("settings", Severity.ERROR)
 
 
+def test_the_analyzer_must_be_a_program(installation: Installation, tmp_path: Path) -> None:
+    program = tmp_path / "analyze"
+    settings = Settings(home=tmp_path, analyzer=(str(program), "{file}"))
+    mine = Installation(lambda: settings, installation.store, command_line)
+
+    [missing] = find(mine, "analyzer")
+    program.touch()
+    [plain] = find(mine, "analyzer")
+    program.chmod(0o700)
+
+    cannot = "The analyzer cannot be started:"
+    assert (missing.text, missing.severity) == (f"{cannot} {program} was not found", Severity.ERROR)
+    assert plain.text == f"{cannot} {program} is not an executable file"
+    assert missing.remedy is not None
+    [ready] = find(mine, "analyzer")
+    assert (ready.text, ready.severity) == (str(program), Severity.OK)
+
+
 def test_a_home_must_be_there_and_ours_alone(installation: Installation, tmp_path: Path) -> None:
     missing = checks.check_home(installation, tmp_path / "no")
     assert (missing.remedy, missing.command) == ("Create it with `resumes up`", "resumes up")

@@ -239,4 +239,4 @@ def test_a_command_that_cannot_be_started_is_named(tmp_path: Path) -> None:
         (str(broken), "No such file or directory"),
     ):
         message = refusal([command, "{file}"], Reason.CANNOT_START)
-        assert message == f"The analyzer cannot be started ({why}). Check the setting analyzer"
+        assert message == f"The analyzer cannot be started: {why}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from resumes.errors import InvalidArgument, ResumesError, StoreUnavailable
+from resumes.external_analyzer import AnalysisFailed, find_program
 from resumes.filesystems import free_bytes
 from resumes.health import import_checks, store_checks
 from resumes.health.findings import Finding, Installation, remedy_for, warning
@@ -123,6 +124,8 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
         yield Finding("settings", error.message, "Correct this setting")
         return
     yield Finding("settings", "valid")
+    if settings.analyzer:
+        yield check_analyzer(settings.analyzer)
     yield check_home(installation, settings.home)
     yield check_disk(settings.home)
     address: Address | None = None
@@ -193,6 +196,15 @@ def _iter_store_findings(
     yield import_checks.check_requests(import_checks.oldest_request_age_s(store))
     yield from import_checks.iter_importer_findings(installation, store, names)
     yield from iter_font_findings(cache.get(read_names, store), settings.home)
+
+
+def check_analyzer(command: Sequence[str]) -> Finding:
+    """Check that the user's analyzer is a program that this user can run."""
+    try:
+        return Finding("analyzer", find_program(command))
+    except AnalysisFailed as error:
+        remedy = "Correct the setting analyzer, or install the program for the service's user"
+        return Finding("analyzer", error.message, remedy)
 
 
 def check_home(installation: Installation, home: Path) -> Finding:
