@@ -530,6 +530,7 @@ FOREIGN = {
     "a negative last ID": ("account_usage", "last_id_us", -1),
     "a negative count": ("account_usage", "resume_count", -1),
     "a plan": ("plans", "max_resumes", -1),
+    "a plan that keeps nothing": ("plans", "keep_days", 0),
     "a key's name": ("api_keys", "name", LONG),
     "a key": ("api_keys", "masked", LONG),
     "an Idempotency-Key's hash": ("idempotency", "body_sha256", b"x"),

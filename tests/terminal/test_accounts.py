@@ -272,6 +272,17 @@ async def test_a_plan_that_takes_something_is_taken_after_a_question(store: Stor
     assert accounts.get_account(store, "ana").resume_count == 7
 
 
+async def test_a_plan_that_keeps_resumes_for_a_shorter_time_is_taken_after_a_question(
+    store: Store,
+) -> None:
+    stored_many(store, 3)
+    plans.set_plan_limits(store, PlanChange("short", 2_000, api_listing=True, keep_days=30))
+    async with running(store, "3/1,000", screen="accounts", size=LARGE) as pilot:
+        await leads(pilot, "p", "Choose plan for ana", "! kept for 30 days")
+        await leads(pilot, "G enter", "for 30 days: older ones are erased", "Erased resumes are")
+        await leads(pilot, "tab enter", "Moved ana to plan short.", "Keeps         30 days")
+
+
 async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> None:
     an_account(store, "zoe")
     stored_many(store, 5)

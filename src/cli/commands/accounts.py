@@ -190,6 +190,11 @@ def set_plan(session: Session, name: str, plan: str) -> None:
         most = account.max_resumes
         until = f" until it has fewer than {maximum_text(most)}" if most else ""
         say(f"It keeps its {held}, but cannot add more{until}.")
+    _say_kept(account)
+
+
+def _say_kept(account: AccountInfo) -> None:
+    """Say what becomes of older resumes on a plan that the account is new on."""
     if account.keep_days is not None:
         kept = keep_text(account.keep_days)
         say(f"The plan keeps resumes for {kept}; services erase older ones within the hour.")
@@ -324,6 +329,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
         say(
             f"Its plan allows {maximum_text(account.max_resumes)}: it keeps them all but cannot add more."
         )
+    _say_kept(account)
     if not counts[ROWS["key"]]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 

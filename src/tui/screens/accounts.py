@@ -213,6 +213,11 @@ def is_over_limit(account: AccountInfo, plan: PlanInfo) -> bool:
     return plan.max_resumes is not None and account.resume_count > plan.max_resumes
 
 
+def keeps_less(account: AccountInfo, plan: PlanInfo) -> bool:
+    """Return whether the plan keeps resumes for fewer days than the account's plan."""
+    return plan.keep_days is not None and plan.keep_days < (account.keep_days or math.inf)
+
+
 def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
     """Return in a few words whether the account fits into the plan."""
     if plan.name == account.plan:
@@ -221,6 +226,8 @@ def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
         return f"! over limit (has {account.resume_count:,})"
     if account.api_listing and not plan.api_listing:
         return "! loses API listing"
+    if keeps_less(account, plan):
+        return f"! kept for {keep_text(plan.keep_days)}"
     if plan.max_resumes is None:
         return "no limit"
     return f"{plan.max_resumes - account.resume_count:,} left"
@@ -235,7 +242,7 @@ def find_losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
         found.append(("Resumes", text))
     if account.api_listing and not plan.api_listing:
         found.append(("Listing", "lost: its keys can no longer list or read"))
-    if plan.keep_days is not None and plan.keep_days < (account.keep_days or math.inf):
+    if keeps_less(account, plan):
         text = f"for {keep_text(plan.keep_days)}: older ones are erased within the hour"
         found.append(("Kept", text))
     return found
@@ -479,7 +486,8 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             dialog = ConfirmDialog(
                 f"Move {now.name} to plan {plan.name}?",
                 lost,
-                consequence="Takes effect immediately. Nothing is deleted.",
+                consequence="Takes effect immediately. "
+                + ("Erased resumes are lost." if keeps_less(now, plan) else "Nothing is deleted."),
                 verb="Change plan",
             )
             if not await self.app.push_screen_wait(dialog):
