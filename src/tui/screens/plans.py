@@ -154,15 +154,16 @@ class PlanForm(Dialog[PlanInfo]):
             if effects.due.count:
                 changes.append(("Due", affected(effects.due, MAX_NAMES_CHARS // 2)))
             kept = ": accounts over the limit keep their resumes but cannot add more"
-            nothing = f"Nothing is deleted{kept if effects.over.count else ''}."
-            erased = (
-                f"Resumes older than {keep_text(new.keep_days)} are erased within the hour, and "
-                "cannot be restored."
-            )
+            what = f"Nothing is deleted{kept if effects.over.count else ''}."
+            if new.keep_days not in (None, shown.keep_days):
+                days = keep_text(new.keep_days)
+                what = (
+                    f"Resumes older than {days} are erased within the hour, and cannot be restored."
+                )
             dialog = ConfirmDialog(
                 f"Change plan {shown.name} for {counted(shown.accounts, 'account')}?",
                 changes,
-                consequence=f"Takes effect immediately. {erased if effects.due.count else nothing}",
+                consequence=f"Takes effect immediately. {what}",
                 verb="Save",
             )
             if not self.is_active or not await self.app.push_screen_wait(dialog):
