@@ -30,7 +30,7 @@ from resumes.store.schema import (
     resumes,
     store_facts,
 )
-from resumes.store.store import Store, lock_account, set_facts
+from resumes.store.store import Store, set_facts
 from resumes.text import counted
 
 DAY_US: Final = 24 * 3_600 * 1_000_000
@@ -115,12 +115,14 @@ def iter_erased(store: Store, account_id: str, *, is_sweep: bool = False) -> Ite
 
     If this is cut off, the rest is still due. Each slice asks the plan again, which may have changed.
     """
-    while erased := store.write(partial(_erase_slice, account_id, store.clock(), is_sweep)):
+    while True:
+        change = partial(_erase_slice, account_id, store.clock(), is_sweep)
+        if not (erased := store.write(change, account_id=account_id)):
+            return
         yield erased
 
 
 def _erase_slice(account_id: str, now_us: int, is_sweep: bool, session: Session) -> int:
-    lock_account(session, account_id)
     plan = select(Plan.keep_days).join(Account).where(Account.id == account_id, IS_OPEN)
     keep_days = session.exec(plan).first()
     if keep_days is None:
