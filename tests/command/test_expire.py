@@ -4,9 +4,11 @@ import pytest
 
 from resumes.clock import system_clock
 from resumes.store import accounts, open_store
-from resumes.store.retention import DAY_US
-from tests.command.conftest import CommandLine, a_resume, store_resumes
-from tests.support.store.builders import add_resumes
+from resumes.store.retention import DAY_US, SLICE_RESUMES, count_expired
+from tests.command.conftest import CommandLine, a_resume, start, store_resumes
+from tests.support.store.builders import add_resumes, find_flaws
+from tests.support.stores import open_home
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -83,3 +85,24 @@ def test_what_is_due_is_listed_and_then_erased(old: CommandLine) -> None:
 def test_what_was_listed_is_erased_and_said(old: CommandLine) -> None:
     old.succeeds("plans", "set", "free", "--keep-days", "30")
     assert old("expire", "--yes").stderr == "Erased 2 resumes.\n"
+
+
+@pytest.mark.slow
+def test_a_command_that_was_killed_comes_to_the_same_end_when_it_is_repeated(
+    acme: CommandLine,
+) -> None:
+    count, then_us = 20 * SLICE_RESUMES, system_clock() - 31 * DAY_US
+    acme.succeeds("plans", "set", "free", "--max-resumes", "unlimited", "--keep-days", "30")
+    with open_store(f"sqlite:///{acme.home}/resumes.db", clock=lambda: then_us) as store:
+        add_resumes(store, accounts.get_account(store, "acme"), count)
+    store_resumes(acme.home, a_resume("New"))
+    with open_home(acme.home) as store:
+        with start("--home", str(acme.home), "expire", "--yes") as process:
+            wait_until(lambda: count_expired(store) > 0)
+            process.kill()
+        erased = count_expired(store)
+        assert (erased % SLICE_RESUMES, find_flaws(store)) == (0, [])
+        assert accounts.get_account(store, "acme").resume_count == count + 1 - erased
+
+    assert acme.answers("expire", "--yes", "--json")["erased"] == count - erased
+    assert listed(acme) == ["New Resume"]
