@@ -64,15 +64,16 @@ class Search:
 
     def is_theirs(self, body: bytes) -> bool:
         """Return whether the bytes of one resume are of the person."""
-        is_mentioned = self.mentions.are_in(body)
-        if not is_mentioned and all(one.kind is not SubjectKind.DOCUMENT for one in self.subjects):
-            return False
-        verdict = judge(body, self.format)
-        if isinstance(verdict, Resume):
-            found = subjects_of(verdict.document, verdict.name)
-            return not set(self.subjects).isdisjoint(found)
         address = find_address(body)
-        return is_mentioned if address is None else address in self.mentions.addresses
+        by_content = any(one.kind is SubjectKind.DOCUMENT for one in self.subjects)
+        if address is not None and address not in self.mentions.addresses and not by_content:
+            return False
+        if address is not None or by_content:
+            verdict = judge(body, self.format)
+            if isinstance(verdict, Resume):
+                found = subjects_of(verdict.document, verdict.name)
+                return not set(self.subjects).isdisjoint(found)
+        return self.mentions.are_in(body) if address is None else address in self.mentions.addresses
 
 
 def find_files(root: Path, search: Search) -> Iterator[PersonalFile]:
