@@ -66,14 +66,17 @@ class Search:
         """Return whether the bytes of one resume are of the person."""
         address = find_address(body)
         by_content = any(one.kind is SubjectKind.DOCUMENT for one in self.subjects)
-        if address is not None and address not in self.mentions.addresses and not by_content:
+        if address is None:
+            is_possible = self.mentions.are_in(body)
+        else:
+            is_possible = address in self.mentions.addresses
+        if not is_possible and not by_content:
             return False
-        if address is not None or by_content:
-            verdict = judge(body, self.format)
-            if isinstance(verdict, Resume):
-                found = subjects_of(verdict.document, verdict.name)
-                return not set(self.subjects).isdisjoint(found)
-        return self.mentions.are_in(body) if address is None else address in self.mentions.addresses
+        verdict = judge(body, self.format)
+        if isinstance(verdict, Resume):
+            found = subjects_of(verdict.document, verdict.name)
+            return not set(self.subjects).isdisjoint(found)
+        return is_possible and self.mentions.are_in(body)
 
 
 def find_files(root: Path, search: Search) -> Iterator[PersonalFile]:

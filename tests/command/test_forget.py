@@ -293,3 +293,32 @@ def test_an_older_backup_or_account_file_does_not_bring_a_person_back(
     said = acme.fails(1, "accounts", "import", account, "--name", "again")
     assert "of a person who was erased from this store. Nothing was stored." in said
     acme.succeeds("db", "check")
+
+
+def test_people_of_the_same_name_or_address_keep_their_files(acme: CommandLine) -> None:
+    inbox = acme.home / "inbox/acme"
+    inbox.mkdir(parents=True, exist_ok=True)
+    theirs_alone = {"cv.json": theirs(), "cut.json": theirs()[:-2]}
+    kept = {
+        "no address.json": of(NAME, ""),
+        "same name.json": of(NAME, "another@example.com"),
+        "same name, cut.json": of(NAME, "another@example.com").replace(b"sections", b"sektions"),
+        "same address.json": of("Another Person", EMAIL),
+        "same address, cut.json": of("Another Person", EMAIL)[:-2],
+    }
+    for name, body in (theirs_alone | kept).items():
+        (inbox / name).write_bytes(body)
+    acme("watch", "--once")
+    resumes = acme.answers("list", "--json")["resumes"]
+    with open_home(acme.home) as store:
+        owner = accounts.get_account(store, "acme")
+        documents = {
+            each["id"]: stored_resumes.get_resume(store, owner.id, each["id"]).document
+            for each in resumes
+        }
+    (mine,) = [each for each, text in documents.items() if NAME in text and EMAIL in text]
+    acme.succeeds("forget", mine, "--yes")
+    contents = {body for _, body in iter_contents(acme.home / "inbox")}
+    assert set(kept.values()) <= contents
+    assert not set(theirs_alone.values()) & contents
+    assert len(acme.answers("list", "--json")["resumes"]) == 3

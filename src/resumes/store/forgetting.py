@@ -66,14 +66,19 @@ class StoredPerson(NamedTuple):
 
 
 class Mentions:
-    """Finds texts that name a person: by an address, by the words of a name in this or reverse order, or by
-    the ID of a resume."""
+    """Finds texts that name a person: by an address, unless others may share it (`is_shared`), by the words of
+    a name in this or reverse order, or by the ID of a resume."""
 
     def __init__(
-        self, addresses: Iterable[str], names: Iterable[str] = (), ids: Iterable[str] = ()
+        self,
+        addresses: Iterable[str],
+        names: Iterable[str] = (),
+        ids: Iterable[str] = (),
+        *,
+        is_shared: bool = False,
     ) -> None:
         self.addresses = {folded_email(address) for address in addresses} - {""}
-        parts = [*map(re.escape, self.addresses), *ids]
+        parts = [*(() if is_shared else map(re.escape, self.addresses)), *ids]
         for name in names:
             words = _WORDS.findall(folded(name))
             if len(words) > 1:  # one word may be any word
@@ -141,13 +146,16 @@ def _iter_stored(store: Store, account_id: str) -> Iterator[StoredPerson]:
         yield StoredPerson(account_id, StoredResume(Entry._make(entry), text or ""))
 
 
-def mentions_of(subjects: Iterable[Subject], found: Iterable[StoredPerson]) -> Mentions:
+def mentions_of(subjects: Collection[Subject], found: Iterable[StoredPerson]) -> Mentions:
     """Return how texts name the subjects, whose resumes these are."""
     found = [*found]
     addresses = [each.value.decode() for each in subjects if each.kind is SubjectKind.EMAIL]
     addresses += [find_email(each.document) or "" for each in found]
     return Mentions(
-        addresses, (each.name for each in found if each.name), (each.id for each in found)
+        addresses,
+        (each.name for each in found if each.name),
+        (each.id for each in found),
+        is_shared=not any(each.kind is SubjectKind.EMAIL for each in subjects),
     )
 
 
