@@ -17,6 +17,7 @@ from resumes import analyzer, output_files
 from resumes.store import Store, accounts, creation, schema, search_index, stored_resumes
 from resumes.store.creation import IdempotencyKey, NewResume
 from tests.command.conftest import CommandLine
+from tests.support import postgres
 from tests.support.inbox.packing import zipped
 from tests.support.stores import make_store_file, open_home
 
@@ -322,3 +323,23 @@ def test_people_of_the_same_name_or_address_keep_their_files(acme: CommandLine) 
     assert set(kept.values()) <= contents
     assert not set(theirs_alone.values()) & contents
     assert len(acme.answers("list", "--json")["resumes"]) == 3
+
+
+def test_a_store_on_postgresql_forgets_with_its_folder(
+    acme: CommandLine, shared_postgres: postgres.Server, tmp_path: Path
+) -> None:
+    url = shared_postgres.url(shared_postgres.make_database())
+    inbox = acme.home / "inbox/acme"
+    acme.succeeds("db", "copy", f"sqlite:///{acme.home}/resumes.db", url)
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / "cv.json").write_bytes(theirs())
+    (inbox / "class.ndjson").write_bytes(other(1) + b"\n" + theirs(1))
+    on = ("--database", url)
+    acme(*on, "watch", "--once")
+    said = acme(*on, "forget", EMAIL, "--yes")
+    assert said.exit_code == 0, said.output
+    assert mentions(acme.home / "inbox") == []
+    (resume,) = acme.answers(*on, "list", "--json")["resumes"]
+    assert resume["title"] == f"{OTHERS[1]} Resume"
+    (tmp_path / "cv.json").write_bytes(theirs())
+    assert "This person was erased" in acme(*on, "import", str(tmp_path / "cv.json")).output
