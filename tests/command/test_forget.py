@@ -190,7 +190,7 @@ def test_killed_at_any_step_and_repeated_it_comes_to_the_same_end(
     assert whole("forget", EMAIL, "--yes").exit_code == 0
     expected, count = state(whole), steps
     assert count > 30
-    for number in range(1, count, 4):
+    for number in range(1, count, 2):
         run = CommandLine(tmp_path / f"killed-{number}")
         shutil.copytree(filled, run.home)
         steps, dies_at = 0, number
