@@ -48,6 +48,7 @@ MORE_FILES: Final = "More than one file uploaded: send one"
 BUSY: Final = "Too many files are being analyzed; try again later"
 SAME_KEY: Final = "Another upload with this API key is being analyzed; send this one again later"
 NOT_AVAILABLE: Final = "The analyzer cannot be started, so nothing was stored; try again later"
+STOPPED: Final = "The server is shutting down, so nothing was stored; try again later"
 
 
 class _Upload(NamedTuple):
@@ -141,6 +142,8 @@ class UploadRoute:
 
         try:
             return await in_thread(self._threads, analyze)
+        except asyncio.CancelledError:
+            raise HttpError(503, STOPPED) from None
         except AnalysisFailed as error:
             if error.reason is Reason.CANCELLED:
                 raise ClientGone from None

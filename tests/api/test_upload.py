@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from resumes.store import accounts, api_keys
-from server import upload_route
+from server import service, upload_route
 from tests.support.analyzers import an_analyzer, told
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
 from tests.support.api.serving import Place, a_connection, fill_disk, serve_here
@@ -58,7 +58,7 @@ def place(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator
     command = tuple(an_analyzer(tmp_path, BEHAVIOR))
     with serve_here(tmp_path, url, analyzer=command, analyzer_timeout_s=30.0) as place:
         yield place
-    assert not [*temporary.iterdir()]
+    wait_until(lambda: not [*temporary.iterdir()])
 
 
 def upload(
@@ -323,6 +323,18 @@ def test_an_analyzer_is_ended_when_the_client_leaves(
         connection.sendall(head.encode() + body[:-9])
     wait_until(lambda: upload(client).status_code == 200)
     assert len(client.ids()) == 2
+
+
+def test_a_service_that_stops_ends_an_analyzer_that_takes_too_long(
+    client: Client, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "SHUTDOWN_S", 0.5)
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(upload, client, b"%PDF slow")
+        wait_until(lambda: told(tmp_path, "pid"))
+        place.stop()
+        assert refusal(answer.result()) == (503, upload_route.STOPPED)
+    wait_until(lambda: not is_running(int(told(tmp_path, "pid")[0])))
 
 
 @pytest.mark.engines
