@@ -65,6 +65,8 @@ def run(
     def prepare() -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+        with contextlib.suppress(OSError):  # out of memory, Linux kills it before the service
+            Path("/proc/self/oom_score_adj").write_text("1000")
         if prctl is not None:
             prctl(_DEATH_SIGNAL, signal.SIGKILL)
 
