@@ -98,6 +98,8 @@ def forget(
         if dry_run:
             if session.as_json:
                 put_json(_as_json(accounts, resumes, files, erased=False))
+            elif resumes or files:
+                say("Nothing was erased, as you asked with --dry-run.")
             return ExitCode.DONE
         if not yes:
             confirm("Erase all of this for good?")
@@ -229,9 +231,9 @@ def _show(
         created = instant(each.stored.entry.created_at)
         put(f"resume  {each.id}  {safe_text(names[each.account_id])}, created {created} UTC")
     words = {
-        Action.ERASE: "erased",
-        Action.REWRITE: "written without the person",
-        Action.CANNOT: "left: look at it yourself",
+        Action.ERASE: "to be erased",
+        Action.REWRITE: "to be written without the person",
+        Action.CANNOT: "cannot be changed; edit or delete it yourself",
     }
     for file in files:
         others = f", {counted(file.others, 'other resume')} kept" if file.others else ""
