@@ -75,7 +75,8 @@ def send_everything(client: httpx.Client, key: str) -> set[int]:
         ]
         answers += [
             client.delete(f"{RESUMES}/{value}", headers=right),
-            client.put(f"{RESUMES}/{value}", headers=right),
+            client.patch(f"{RESUMES}/{value}", headers=right),
+            client.put(f"{RESUMES}/{value}", headers=as_json),
             client.post(RESUMES, json=a_body(), headers=right | {"Content-Type": value}),
             client.request(value.replace("@", "-").upper(), RESUMES, headers=right),
         ]
