@@ -31,7 +31,7 @@ from resumes.output_files import drafted, flush, replace
 from resumes.store.forgetting import Mentions, find_address
 from resumes.store.forgotten import Subject, SubjectKind, subjects_of
 from resumes.watched_folder import DONE, DUPLICATE, FAILED, HELD
-from resumes.watched_names import REPORT, find_extension, is_hidden_or_temporary
+from resumes.watched_names import REPORT, SkipReason, find_extension, is_hidden_or_temporary
 
 
 class Action(StrEnum):
@@ -44,12 +44,16 @@ class Action(StrEnum):
 
 
 class PersonalFile(NamedTuple):
-    """A file with a person's data: the numbers of the person's resumes in a bundle, and how many are of others."""
+    """A file with a person's data: the numbers of the person's resumes in a bundle, and how many are of others.
+
+    `unread` counts members such as pictures, which may be the person's, too.
+    """
 
     path: Path
     action: Action
     theirs: Collection[int] = ()
     others: int = 0
+    unread: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Search:
 
     def is_theirs(self, body: bytes) -> bool:
         """Return whether the bytes of one resume are of the person."""
-        address = find_address(body)
+        address = find_address(bytes(without_mark(body)))
         by_content = any(one.kind is SubjectKind.DOCUMENT for one in self.subjects)
         if address is None:
             is_possible = self.mentions.are_in(body)
@@ -81,8 +85,9 @@ class Search:
 
 def find_files(root: Path, search: Search) -> Iterator[PersonalFile]:
     """Yield the person's files below ROOT, in the folders of filed files."""
+    unreadable: list[OSError] = []
     for outcome in (DONE, DUPLICATE, FAILED, HELD):
-        for folder, _, names in os.walk(root / outcome):
+        for folder, _, names in os.walk(root / outcome, onerror=unreadable.append):
             stems = {split_extension(name)[0] for name in names if not name.endswith(REPORT)}
             for name in sorted(names):
                 path = Path(folder, name)
@@ -97,13 +102,18 @@ def find_files(root: Path, search: Search) -> Iterator[PersonalFile]:
                     found = PersonalFile(path, Action.ERASE)  # its file is gone
                 if found is not None:
                     yield found
+    for error in unreadable:
+        if not isinstance(error, FileNotFoundError):
+            yield PersonalFile(Path(error.filename), Action.CANNOT)
 
 
 def _examine(path: Path, search: Search) -> PersonalFile | None:
     try:
         content = files.load(path, max(search.limits.max_bytes, search.limits.max_file_bytes))
+    except FileNotFoundError:
+        return None
     except OSError:
-        return PersonalFile(path, Action.CANNOT) if path.name in search.mentions else None
+        return PersonalFile(path, Action.CANNOT)
     body = content.body
     if content.is_over_limit:
         return PersonalFile(path, Action.CANNOT) if search.mentions.are_in(body) else None
@@ -111,7 +121,7 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
         return PersonalFile(path, Action.ERASE) if search.is_theirs(body) else None
     try:
         opened = unpack.unpack(path.name, body, search.limits)
-        theirs, others = [], opened.skipped.count
+        theirs, others, skipped = [], 0, opened.skipped
         for part in opened.parts:
             if search.is_theirs(part.body):
                 theirs.append(part.number)
@@ -122,9 +132,11 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
         return PersonalFile(path, Action.CANNOT) if is_named else None
     if not theirs:
         # A picture, perhaps, which may be another person's of the same name.
-        is_named = any(member.name in search.mentions for member in opened.skipped.named)
+        is_named = any(member.name in search.mentions for member in skipped.named)
         return PersonalFile(path, Action.CANNOT) if is_named else None
-    return PersonalFile(path, Action.REWRITE if others else Action.ERASE, theirs, others)
+    unread = skipped.count - sum(each.why is not SkipReason.ENDING for each in skipped.named)
+    action = Action.REWRITE if others or unread else Action.ERASE
+    return PersonalFile(path, action, theirs, others, unread)
 
 
 def erase_file(file: PersonalFile, search: Search) -> None:
@@ -138,10 +150,10 @@ def erase_file(file: PersonalFile, search: Search) -> None:
         content = _without(path, search)
         # The report first: when the file is replaced, nothing tells anymore what to remove from it.
         if found := load_report(report):
-            # Its SHA-256 is no longer that of the file, so that a retry begins anew.
+            # With a SHA-256 that no file has, so that a retry begins again.
             items = found.get("items") or ()
             kept = [each for each in items if each.get("item") not in file.theirs]
-            new = search.mentions.without(found | {"items": kept})
+            new = search.mentions.without(found | {"items": kept, "sha256": ""})
             text = json.dumps(new, indent=2, ensure_ascii=False)
             _replace(report, text.encode() + b"\n")
         _replace(path, content)
@@ -190,6 +202,8 @@ def _text_without(
 
 def _zip_without(body: bytes, search: Search) -> bytes:
     archive, members, _ = unpack.open_archive(body, search.limits)
+    if sum(info.file_size for info in archive.infolist()) > search.limits.max_file_bytes:
+        raise json_texts.file_too_large(search.limits)
     to_read = {id(member.info): member for member in members if member.obstacle is None}
     new = io.BytesIO()
     with ZipFile(new, "w") as target:

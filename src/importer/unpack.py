@@ -16,6 +16,7 @@ import contextlib
 import dataclasses
 import gzip
 import io
+import lzma
 import re
 import struct
 import zipfile
@@ -158,6 +159,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
     struct.error,
     EOFError,
     OSError,

@@ -343,3 +343,92 @@ def test_a_store_on_postgresql_forgets_with_its_folder(
     assert resume["title"] == f"{OTHERS[1]} Resume"
     (tmp_path / "cv.json").write_bytes(theirs())
     assert "This person was erased" in acme(*on, "import", str(tmp_path / "cv.json")).output
+
+
+def bodies_in(acme: CommandLine, **files: bytes) -> None:
+    """Import files, given by their names with `_` for dots."""
+    (acme.home / "inbox/acme").mkdir(parents=True, exist_ok=True)
+    for name, body in files.items():
+        (acme.home / "inbox/acme" / name.replace("_", ".")).write_bytes(body)
+    acme("watch", "--once")
+
+
+def test_a_picture_beside_the_resume_is_named_since_it_may_be_of_the_person(
+    acme: CommandLine,
+) -> None:
+    bodies_in(acme, cv_zip=zipped({"cv.json": theirs(), "photo.jpg": b"\xff\xd8a face"}))
+    said = acme("forget", EMAIL, "--yes")
+    assert (said.exit_code, "1 file that may be the person's" in said.output) == (1, True)
+    assert mentions(acme.home) == []
+
+
+def test_an_archive_that_cannot_be_read_ends_neither_the_search_nor_the_erasure(
+    acme: CommandLine,
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("cv.json", theirs())
+        archive.writestr("notes.bin", bytes(range(256)) * 9, zipfile.ZIP_LZMA)
+    damaged = packed.getvalue()
+    at = damaged.index(b"notes.bin") + 30
+    bodies_in(acme, cv_zip=damaged[:at] + b"\xff" * 40 + damaged[at + 40 :])
+    said = acme("forget", EMAIL, "--yes")
+    assert (said.exit_code, "A member of it cannot be read" in said.output) == (1, True)
+    assert acme.answers("list", "--json")["resumes"] == []
+
+
+def test_no_excerpt_that_is_compressed_stays_in_the_ledger(acme: CommandLine) -> None:
+    bodies_in(acme, a_json_gz=gzip.compress(theirs()))
+    bodies_in(acme, b_json_gz=gzip.compress(theirs()))
+    acme.succeeds("forget", EMAIL, "--yes")
+    with open_home(acme.home) as store:
+        rows = store.fetch(select(schema.imported_files.c.source))
+        assert [row.source for row in rows if row.source is not None] == []
+
+
+def test_one_word_is_enough_of_a_name_for_a_file_with_a_byte_order_mark(acme: CommandLine) -> None:
+    bodies_in(acme, cv_json=b"\xef\xbb\xbf" + of("Xyzzy", EMAIL))
+    (resume,) = acme.answers("list", "--json")["resumes"]
+    acme.succeeds("forget", resume["id"], "--yes")
+    assert mentions(acme.home) == []
+    assert "This person was erased" in acme("import", str(a_file(acme, "Xyzzy"))).output
+    acme.succeeds("forget", f"xyzzy <{EMAIL}>", "--lift")
+    acme.succeeds("import", str(a_file(acme, "Xyzzy")))
+
+
+def a_file(acme: CommandLine, name: str) -> Path:
+    file = acme.home.parent / "cv.json"
+    file.write_bytes(of(name, EMAIL))
+    return file
+
+
+def test_killed_at_any_step_the_same_id_erases_the_rest(
+    acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acme.succeeds("accounts", "create", "bolt")
+    for account in ("acme", "bolt"):
+        (acme.home / f"inbox/{account}").mkdir(parents=True, exist_ok=True)
+        (acme.home / f"inbox/{account}/xyzzy-plughsson.json").write_bytes(theirs())
+    acme("watch", "--once")
+    (resume,) = acme.answers("list", "--account", "acme", "--json")["resumes"]
+    write = Store.write
+    for dies_at in range(1, 30):
+        run, steps = CommandLine(tmp_path / str(dies_at)), [dies_at]
+        shutil.copytree(acme.home, run.home)
+
+        def killed(*values: Any, steps: list[int] = steps, **named: Any) -> Any:
+            steps[0] -= 1
+            if steps[0] == 0:
+                raise Killed
+            return write(*values, **named)
+
+        monkeypatch.setattr(Store, "write", killed)
+        try:
+            run("forget", resume["id"], "--yes")
+        except Killed:
+            monkeypatch.setattr(Store, "write", write)
+            run("forget", resume["id"], "--yes")  # perhaps only its traces were left
+        assert mentions(run.home) == [], dies_at
+        if steps[0] > 0:
+            break
+    assert 3 < dies_at < 29

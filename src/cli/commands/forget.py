@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Iterable, Sequence
+from email.utils import parseaddr
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from importer.filing import load_report, report_path
 from importer.json_texts import CannotUnpack
 from importer.options import Limits
 from importer.personal_files import Action, PersonalFile, Search
+from resumes.analyzer.person import person_of
 from resumes.clock import system_clock, timestamp
 from resumes.errors import NotFound
 from resumes.export import Exporter, ExportFormat
@@ -29,7 +31,7 @@ from resumes.settings import Settings
 from resumes.store import Store, forgetting, forgotten, stored_resumes
 from resumes.store.accounts import AccountInfo, list_accounts
 from resumes.store.forgetting import StoredPerson
-from resumes.store.forgotten import Subject
+from resumes.store.forgotten import Subject, SubjectKind
 from resumes.store.import_requests import dismiss
 from resumes.text import counted
 from resumes.watched_folder import DONE, find_other, list_watched, owner_of
@@ -81,7 +83,12 @@ def forget(
     with session.store() as store:
         accounts = [choose_account(session, store, account)] if account else list_accounts(store)
         scope = accounts[0].id if account else ""
-        subjects = [one for each in targets for one in _subjects(store, accounts, each)]
+        try:
+            subjects = [one for each in targets for one in _subjects(store, accounts, each)]
+        except NotFound:
+            if yes:  # a call that erased the resume may have been killed before this
+                forgetting.clear_traces(store, ())
+            raise
         if lift:
             was = forgotten.lift(store, subjects, scope)
             sentence = (
@@ -91,7 +98,7 @@ def forget(
             )
             session.answer({"lifted": was}, sentence)
             return ExitCode.DONE if was else ExitCode.FAILED
-        erasure = _Erasure(store, settings, accounts, scope, subjects)
+        erasure = _Erasure(store, settings, accounts, scope, subjects, targets)
         resumes, files = erasure.find()
         if not session.as_json:
             _show(accounts, resumes, files)
@@ -112,19 +119,25 @@ def forget(
         say(f"Erased {counted(len(resumes), 'resume')} and {counted(len(files), 'file')}.")
     for line in left:
         say(safe_text(line))
+    for root in erasure.away:
+        say(safe_text(f"Not searched, since it is not there: {root}"))
     say(BEYOND_REACH)
     return ExitCode.FAILED if left else ExitCode.DONE
 
 
 def _subjects(store: Store, accounts: Sequence[AccountInfo], target: str) -> Sequence[Subject]:
     if "@" in target:
+        name, address = parseaddr(target)
+        if person := person_of(address, name) if name else None:
+            return [Subject(SubjectKind.PERSON, person)]
         return [Subject.of_email(target)]
     for account in accounts:
         with contextlib.suppress(NotFound):
             found = stored_resumes.get_resume(store, account.id, target)
             return [Subject.of_resume(found.document, found.entry.name)]
     raise NotFound(
-        f'Resume not found: "{target[:80]}". Give the ID of a resume, or an email address'
+        f'Resume not found: "{target[:80]}". Give the ID of a resume, an email address, or both name and '
+        'address: "Ada Lovelace <ada@example.org>"'
     )
 
 
@@ -138,12 +151,19 @@ class _Erasure:
         accounts: Sequence[AccountInfo],
         scope: str,
         subjects: Sequence[Subject],
+        targets: Sequence[str],
     ) -> None:
         self._store, self._settings, self._scope = store, settings, scope
         self._accounts, self._subjects = accounts, subjects
+        self._last = frozenset(targets)
+        """Resumes by whose IDs the person was named: a repeated call needs them."""
+
         self._known: dict[str, StoredPerson] = {}
         owner = owner_of(store)
         roots = dict.fromkeys([settings.inbox.absolute(), *list_watched(settings.home)])
+        self.away = [root for root in roots if not root.is_dir()]
+        """Watched folders that are not there, and so are not searched."""
+
         self._roots = [root for root in roots if root.is_dir() and not find_other(root, owner)]
 
     def find(self) -> tuple[list[StoredPerson], list[PersonalFile]]:
@@ -182,6 +202,8 @@ class _Erasure:
         killed one began.
         """
         forgotten.remember(self._store, self._subjects, self._scope)
+        if not self._scope:  # an account may have come meanwhile
+            self._accounts = list_accounts(self._store, include_closed=True)
         left: dict[Path, str] = {}
         for _ in range(MAX_PASSES):
             for file in files:
@@ -192,24 +214,40 @@ class _Erasure:
                         )
                     else:
                         self._erase_file(file)
+                        if file.unread:
+                            left[file.path] = (
+                                f"{file.path} has {counted(file.unread, 'file')} that may be the "
+                                "person's, too: look at it, and delete it"
+                            )
                 except OSError as error:
                     left[file.path] = f"{file.path} is still there: {describe(error)}"
                 except CannotUnpack as error:
                     left[file.path] = f"{file.path} cannot be written without the person: {error}"
             mentions = self._search().mentions
+            # First what is found only by the names on the resumes.
             for account in self._accounts:
-                ids = [each.id for each in resumes if each.account_id == account.id]
-                forgetting.forget_resumes(self._store, account.id, ids)
                 forgetting.clean_ledger(self._store, account.id, mentions)
+            self._forget(each for each in resumes if each.id not in self._last)
             resumes, files = self.find()
+            resumes = [each for each in resumes if each.id not in self._last]
             files = [file for file in files if file.path not in left]
             if not resumes and not files:
                 break
+        for file in files:
+            left[file.path] = f"{file.path} is still there: run this again"
+        self._forget(each for each in self._known.values() if each.id in self._last)
         if not forgetting.clear_traces(self._store, self._known.values()):
             left[Path()] = (
                 "The store's log is in use: run this again, or stop the services, to empty it"
             )
         return [*left.values()]
+
+    def _forget(self, some: Iterable[StoredPerson]) -> None:
+        of_accounts: dict[str, list[str]] = {}
+        for each in some:
+            of_accounts.setdefault(each.account_id, []).append(each.id)
+        for account_id, ids in of_accounts.items():
+            forgetting.forget_resumes(self._store, account_id, ids)
 
     def _erase_file(self, file: PersonalFile) -> None:
         report = load_report(report_path(file.path))
@@ -218,8 +256,7 @@ class _Erasure:
             if file.action is Action.ERASE:  # nothing is left to retry or release
                 change = partial(dismiss, account_id=account_id, claim_ids=[claim_id])
                 self._store.write(change, account_id=account_id)
-            else:
-                forgetting.clean_items(self._store, account_id, claim_id, file.theirs)
+            forgetting.clean_items(self._store, account_id, claim_id, file.theirs)
         personal_files.erase_file(file, self._search())
 
 

@@ -28,6 +28,7 @@ from resumes.store.schema import (
     documents,
     idempotency,
     imported_files,
+    imported_items,
     replaced_resumes,
     resumes,
 )
@@ -178,6 +179,11 @@ def _forget(account_id: str, ids: Sequence[str], session: Session) -> int:
             .where(pk_equals(imported_files, account_id, row.claim_id))
             .values(name=nameless(row.name), message=None, path=None, source=None, items=None)
         )
+    bundles = select(imported_items.c.claim_id).where(
+        imported_items.c.account_id == account_id, imported_items.c.resume_id.in_(ids)
+    )
+    of_bundles = imported_files.c.account_id == account_id, imported_files.c.claim_id.in_(bundles)
+    connection.execute(update(imported_files).where(*of_bundles).values(source=None))
     for table in (idempotency, replaced_resumes):
         these = table.c.account_id == account_id, table.c.resume_id.in_(ids)
         connection.execute(delete(table).where(*these))
@@ -215,8 +221,14 @@ def clean_ledger(store: Store, account_id: str, mentions: Mentions) -> int:
     columns = imported_files.c["claim_id", "name", "message", "path", "source", "items"]
     page = select(*columns).where(
         imported_files.c.account_id == account_id,
-        # The rows of done files of one resume have nothing but a name.
-        or_(imported_files.c.source.is_not(None), imported_files.c["items"].is_not(None)),
+        # `forget_resumes` looks after done files of one resume, unless the resume was deleted before.
+        or_(
+            imported_files.c.source.is_not(None),
+            imported_files.c["items"].is_not(None),
+            looked_up(
+                resumes.c.id, resumes, imported_files.c.account_id, imported_files.c.resume_id
+            ).is_(None),
+        ),
     )
     changed = 0
     rows = iter_in_pages(store.fetch, page, [imported_files.c.claim_id], page_rows=PAGE_ROWS)
@@ -246,11 +258,11 @@ def _execute(change: Executable, session: Session) -> None:
 
 
 def clean_items(store: Store, account_id: str, claim_id: str, numbers: Collection[int]) -> None:
-    """Erase what the ledger says of these resumes of a bundle."""
+    """Erase what the ledger says of these resumes of a file, and its excerpt, which may be compressed."""
     this = pk_equals(imported_files, account_id, claim_id)
     for (text,) in store.fetch(select(imported_files.c["items"]).where(this)):
         new = _without(text, Mentions(()), numbers)
-        change = update(imported_files).where(this).values(items=new)
+        change = update(imported_files).where(this).values(items=new, source=None)
         store.write(partial(_execute, change), account_id=account_id)
 
 

@@ -111,7 +111,10 @@ def read_memory(connection: Connection) -> Memory | None:
 
 
 def add_memory(connection: Connection, memory: Memory | None) -> bool:
-    """Add the people whom another state of the same store forgot; return whether any was unknown."""
+    """Add the people whom another state of the same store forgot; return whether it forgot any.
+
+    This state may know all of them and still have their resumes: `forget` erases after it remembers.
+    """
     mine = read_memory(connection)
     if memory is None or (mine and mine.key != memory.key):
         return False
@@ -120,7 +123,7 @@ def add_memory(connection: Connection, memory: Memory | None) -> bool:
     set_facts(session_on(connection), forget_key=memory.key)
     if new:
         connection.execute(insert(forgotten), new)
-    return bool(new)
+    return bool(memory.rows)
 
 
 def remember(store: Store, subjects: Iterable[Subject], scope: str = "") -> None:

@@ -183,18 +183,25 @@ _HAND_ON: Final = Prepared(
 )
 
 
-def replace(connection: Connection, account_id: str, replaced: Mapping[str, Sequence[str]]) -> None:
+def replace(
+    connection: Connection,
+    account_id: str,
+    replaced: Mapping[str, Sequence[str]],
+    *,
+    by_create: bool = True,
+) -> None:
     """Delete older versions, which are given by the resume that replaces them, in order.
 
     They need not be in the search index. Their contents stay known, as older contents of that resume, so
-    that they are not imported again while it is stored. The caller changes the account's counter.
+    that they are not imported again while it is stored. What a create replaced is part of its answer, also
+    when it is repeated. The caller changes the account's counter.
     """
     pairs = [(by_id, old_id) for by_id, old_ids in replaced.items() for old_id in old_ids]
     rows = [
         {"account_id": account_id, "replaced_id": old_id, "by_id": by_id} for by_id, old_id in pairs
     ]
     _HAND_ON.run_many(connection, rows)
-    noted = [(account_id, by_id, old_id) for by_id, old_id in pairs]
+    noted = [(account_id, by_id, old_id) for by_id, old_id in pairs if by_create]
     insert_into(replaced_resumes).run_rows(connection, noted)
     erase_rows(connection, account_id, [old_id for _, old_id in pairs])
 
@@ -211,7 +218,7 @@ def replace_others(
     versions = find_versions(connection, account_id, [person])[person]
     others = [version.id for version in versions if version.id != resume_id]
     if others:
-        replace(connection, account_id, {resume_id: others})
+        replace(connection, account_id, {resume_id: others}, by_create=False)
         change_count(session, account_id, -len(others))
     return others
 

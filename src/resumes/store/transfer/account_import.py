@@ -156,6 +156,7 @@ def import_account(
         try:
             with _reading(copy, file) as connection:
                 _fill(store, new, source.id, connection, slice_rows, digests, on_progress)
+                _check_forgotten(store, connection, file)  # again: `forget` may have run meanwhile
             store.write(partial(_open, new), account_id=new.id)
         except OutcomeUnknown:
             raise  # it may have been opened
