@@ -54,13 +54,20 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared, blob, insert_into, params_equal, pk_equals, text_of
+from resumes.store.statements import (
+    VALUES,
+    Prepared,
+    blob,
+    chunks,
+    insert_into,
+    params_equal,
+    pk_equals,
+    text_of,
+)
 from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.store.versions import (
-    VALUES,
     OnNewer,
     Version,
-    chunks,
     find_replaced,
     find_versions,
     replace,

@@ -8,9 +8,11 @@ with text, integers and bytes.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     Dialect,
@@ -115,6 +117,21 @@ def run_many(connection: Connection, sql: str, rows: Sequence[Sequence[Any]]) ->
         driver(connection).execute(sql, rows[0])
     elif rows:
         driver(connection).cursor().executemany(sql, rows)
+
+
+WIDTH: Final = 64
+"""How many values a prepared statement looks up at once."""
+
+_NAMES: Final = tuple(f"v{number}" for number in range(WIDTH))
+VALUES: Final[list[BindParameter[Any]]] = [bindparam(name) for name in _NAMES]
+
+
+def chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the values, 64 at a time, as parameters; the last one is repeated to fill up."""
+    rest = iter(values)
+    while chunk := list(islice(rest, WIDTH)):
+        chunk += [chunk[-1]] * (WIDTH - len(chunk))
+        yield dict(zip(_NAMES, chunk, strict=True))
 
 
 def limit_param(name: str) -> ColumnElement[int]:

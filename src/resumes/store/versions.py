@@ -7,13 +7,11 @@ resume that was updated then. So a file that is retried, or is imported late, re
 after it (docs/decisions/0021).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
     FromClause,
@@ -40,7 +38,15 @@ from resumes.store.schema import (
     replaced_resumes,
     resumes,
 )
-from resumes.store.statements import Prepared, blob, insert_into, params_equal, pk_equals
+from resumes.store.statements import (
+    VALUES,
+    Prepared,
+    blob,
+    chunks,
+    insert_into,
+    params_equal,
+    pk_equals,
+)
 from resumes.store.store import Store, change_count
 
 
@@ -49,21 +55,6 @@ class OnNewer(StrEnum):
 
     KEEP = "keep"
     REPLACE = "replace"
-
-
-WIDTH: Final = 64
-"""How many values a prepared statement looks up at once."""
-
-_NAMES: Final = tuple(f"v{number}" for number in range(WIDTH))
-VALUES: Final[list[BindParameter[Any]]] = [bindparam(name) for name in _NAMES]
-
-
-def chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the values, 64 at a time, as parameters; the last one is repeated to fill up."""
-    rest = iter(values)
-    while chunk := list(islice(rest, WIDTH)):
-        chunk += [chunk[-1]] * (WIDTH - len(chunk))
-        yield dict(zip(_NAMES, chunk, strict=True))
 
 
 _NO_TEXT: Final[ColumnElement[str]] = literal_column("''", BinaryText)
