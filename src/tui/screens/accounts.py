@@ -1,6 +1,7 @@
 """The accounts screen: list, details, creating, editing, changing the plan, deleting."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
@@ -99,9 +100,9 @@ class NameDialog(Dialog[Made]):
         self._name_note.set_class(bool(problem), "-bad")
         self._name_note.update(safe(f"! {problem}" if problem else RULE))
 
+    @abstractmethod
     def saving(self) -> Callable[[Store], AccountInfo]:
         """Return a function that saves the account. It may raise Conflict."""
-        raise NotImplementedError
 
     def submit(self) -> None:
         self.is_saving = True  # immediately: a second press may be queued
