@@ -49,7 +49,7 @@ _PREFIX: Final = "resumes-analyzer-"
 _GUARD: Final = (sys.executable, "-I", str(Path(__file__).with_name("analyzer_guard.py")))
 
 
-class Reason(StrEnum):
+class Failure(StrEnum):
     """Why a run gave no output."""
 
     CANNOT_START = "cannot_start"
@@ -66,7 +66,7 @@ class AnalysisFailed(Exception):
     `said` is the end of what it wrote on standard error, as one harmless line.
     """
 
-    def __init__(self, reason: Reason, message: str, said: str = "") -> None:
+    def __init__(self, reason: Failure, message: str, said: str = "") -> None:
         self.reason = reason
         self.said = said
         self.message = f"{message}: {said}" if said else message
@@ -110,27 +110,27 @@ class ExternalAnalyzer:
         ends_at = time.monotonic() + self._timeout_s
         while not guard.read(CHECK_S):
             if is_cancelled():
-                raise AnalysisFailed(Reason.CANCELLED, "The analyzer was stopped")
+                raise AnalysisFailed(Failure.CANCELLED, "The analyzer was stopped")
             if len(guard.output) > self._max_bytes:
                 break
             if time.monotonic() >= ends_at:
                 what = f"The analyzer did not finish within {self._timeout_s:g} s and was stopped"
-                raise AnalysisFailed(Reason.TIMEOUT, what, guard.said)
+                raise AnalysisFailed(Failure.TIMEOUT, what, guard.said)
         guard.read_rest()
         if len(guard.output) > self._max_bytes:
             what = f"The analyzer wrote more than {self._max_bytes} bytes and was stopped"
-            raise AnalysisFailed(Reason.TOO_MUCH_OUTPUT, what)
+            raise AnalysisFailed(Failure.TOO_MUCH_OUTPUT, what)
         kind, _, value = guard.report.partition(b" ")
         if kind == b"error":
             raise _cannot_start(os.strerror(int(value)))
         if kind != b"exit":
-            raise AnalysisFailed(Reason.FAILED, "The analyzer was killed", guard.said)
+            raise AnalysisFailed(Failure.FAILED, "The analyzer was killed", guard.said)
         status = int(value)
         if status:
             how = f"failed with exit code {status}" if status > 0 else f"ended by signal {-status}"
-            raise AnalysisFailed(Reason.FAILED, f"The analyzer {how}", guard.said)
+            raise AnalysisFailed(Failure.FAILED, f"The analyzer {how}", guard.said)
         if not guard.output.strip():
-            raise AnalysisFailed(Reason.FAILED, "The analyzer wrote no output", guard.said)
+            raise AnalysisFailed(Failure.FAILED, "The analyzer wrote no output", guard.said)
         return bytes(guard.output)
 
 
@@ -146,7 +146,7 @@ def find_program(command: Sequence[str]) -> str:
 
 
 def _cannot_start(why: str) -> AnalysisFailed:
-    return AnalysisFailed(Reason.CANNOT_START, f"The analyzer cannot be started: {why}")
+    return AnalysisFailed(Failure.CANNOT_START, f"The analyzer cannot be started: {why}")
 
 
 class _Guard:

@@ -13,7 +13,7 @@ from typing import IO, Final, NamedTuple
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from resumes.errors import InvalidInput, InvalidKey, NotFound, TooLarge
-from resumes.external_analyzer import AnalysisFailed, ExternalAnalyzer, Reason
+from resumes.external_analyzer import AnalysisFailed, ExternalAnalyzer, Failure
 from resumes.settings import Settings
 from resumes.store import Store, creation
 from resumes.store.api_keys import KeyHolder
@@ -145,14 +145,14 @@ class UploadRoute:
         except asyncio.CancelledError:
             raise HttpError(503, STOPPED) from None
         except AnalysisFailed as error:
-            if error.reason is Reason.CANCELLED:
+            if error.reason is Failure.CANCELLED:
                 raise ClientGone from None
-            if error.reason is Reason.CANNOT_START:
+            if error.reason is Failure.CANNOT_START:
                 logger.error("Upload of request %s: %s", request.id, error.message)
                 raise HttpError(503, NOT_AVAILABLE) from None
             # Not what it said, which may be personal.
             logger.warning("Upload of request %s not analyzed: %s", request.id, error.reason)
-            status = 504 if error.reason is Reason.TIMEOUT else 422
+            status = 504 if error.reason is Failure.TIMEOUT else 422
             raise HttpError(status, error.message) from None
         finally:
             is_abandoned.set()

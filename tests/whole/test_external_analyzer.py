@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from resumes.external_analyzer import AnalysisFailed, ExternalAnalyzer, Reason
+from resumes.external_analyzer import AnalysisFailed, ExternalAnalyzer, Failure
 from resumes.settings import Settings
 from tests.support.analyzers import an_analyzer, private_folders, told
 from tests.support.resumes import a_document
@@ -41,7 +41,7 @@ def run(command: list[str], timeout_s: float = 60, **arguments: Any) -> bytes:
         return ExternalAnalyzer(settings).run(source, ".pdf", **arguments)
 
 
-def refusal(command: list[str], reason: Reason, timeout_s: float = 60, **arguments: Any) -> str:
+def refusal(command: list[str], reason: Failure, timeout_s: float = 60, **arguments: Any) -> str:
     with pytest.raises(AnalysisFailed) as failed:
         run(command, timeout_s, **arguments)
     assert failed.value.reason is reason
@@ -106,12 +106,12 @@ print(RESUME)
 def test_a_refusal_tells_how_it_ended_and_what_it_said(
     tmp_path: Path, code: str, message: str
 ) -> None:
-    assert refusal(an_analyzer(tmp_path, code), Reason.FAILED).endswith(message)
+    assert refusal(an_analyzer(tmp_path, code), Failure.FAILED).endswith(message)
 
 
 def test_output_is_bounded(tmp_path: Path) -> None:
     flood = "while True: sys.stdout.write('x' * 10_000)"
-    message = refusal(an_analyzer(tmp_path, flood), Reason.TOO_MUCH_OUTPUT)
+    message = refusal(an_analyzer(tmp_path, flood), Failure.TOO_MUCH_OUTPUT)
     assert message == "The analyzer wrote more than 75536 bytes and was stopped"
     assert len(run(an_analyzer(tmp_path, "print('x' * 75_535)"))) == 75_536
 
@@ -128,7 +128,7 @@ def test_output_is_bounded(tmp_path: Path) -> None:
 def test_an_analyzer_that_does_not_finish_is_killed(tmp_path: Path, behavior: str) -> None:
     code = f"tell('pid', os.getpid())\n{behavior}\ntime.sleep(600)"
 
-    message = refusal(an_analyzer(tmp_path, code), Reason.TIMEOUT, timeout_s=1.5)
+    message = refusal(an_analyzer(tmp_path, code), Failure.TIMEOUT, timeout_s=1.5)
 
     assert message.startswith("The analyzer did not finish within 1.5 s and was stopped")
     assert not is_running(int(told(tmp_path, "pid")[0]))
@@ -155,7 +155,7 @@ def test_processes_that_fork_away_are_ended_too(tmp_path: Path, ends: str) -> No
     if "print" in ends:
         assert run(command).strip() == a_document()
     else:
-        refusal(command, Reason.TIMEOUT, timeout_s=3)
+        refusal(command, Failure.TIMEOUT, timeout_s=3)
     pids = told(tmp_path, "pid")
     assert len(pids) >= 3
     assert not any(is_running(int(pid)) for pid in pids)
@@ -171,7 +171,7 @@ def test_a_run_is_ended_when_it_is_cancelled(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=cancel)
     thread.start()
-    refusal(command, Reason.CANCELLED, is_cancelled=cancelled.is_set)
+    refusal(command, Failure.CANCELLED, is_cancelled=cancelled.is_set)
     thread.join()
     assert not is_running(int(told(tmp_path, "pid")[0]))
 
@@ -240,5 +240,5 @@ def test_a_command_that_cannot_be_started_is_named(tmp_path: Path) -> None:
         (str(plain), f"{plain} is not an executable file"),
         (str(broken), "No such file or directory"),
     ):
-        message = refusal([command, "{file}"], Reason.CANNOT_START)
+        message = refusal([command, "{file}"], Failure.CANNOT_START)
         assert message == f"The analyzer cannot be started: {why}"
