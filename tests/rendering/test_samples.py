@@ -14,7 +14,7 @@ from resumes.analyzer.schema import HEADER, LAYOUTS, SECTION_TYPES
 from resumes.rendering import PageOptions, Paper, Renderer, compose
 from resumes.rendering.child import TEMPLATE
 from resumes.rendering.shapes import NOT_DRAWN, ROWS
-from tests.support.documents import a_document, with_section
+from tests.support.documents import a_document, with_each_field, with_section
 from tests.support.pdfs import (
     SAMPLES,
     Pdf,
@@ -71,12 +71,8 @@ def test_every_layout_is_drawn_on_every_paper(
 def test_a_section_of_every_type_is_drawn_with_each_field_alone(
     renderer: Renderer, name: str
 ) -> None:
-    dates = {"fromYear": 2001, "fromMonth": 1, "isOngoing": True}
-    odd = {"bullets": ["x"], "tags": ["x"], "data": [{"title": "x", "value": 1}]}
-    odd |= {"dateRange": dates, "level": 2, "pieces": 3}
-    items = [{field: odd.get(field, "x")} for field in SECTION_TYPES[name].fields]
     for layout in ("double", "timeline"):
-        page = compose(with_section(name, *items), "0" * 24, PageOptions(layout=layout))
+        page = compose(with_each_field(name), "0" * 24, PageOptions(layout=layout))
         assert renderer.render(page).missing is None
 
 

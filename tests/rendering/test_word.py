@@ -18,7 +18,7 @@ from resumes.analyzer import parse_imported, shown_view
 from resumes.analyzer.schema import SECTION_TYPES
 from resumes.rendering import FileType, PageOptions, Renderer, TooLong, compose
 from resumes.rendering.fonts import FOLDER
-from tests.support.documents import CORPUS, a_document, iter_files, with_section
+from tests.support.documents import CORPUS, a_document, iter_files, with_each_field, with_section
 from tests.support.pdfs import (
     CJK,
     SAMPLES,
@@ -124,11 +124,7 @@ def test_every_text_of_a_sample_is_found_under_its_heading(renderer: Renderer, s
 def test_a_section_of_every_type_is_drawn_with_each_field_alone(
     renderer: Renderer, name: str
 ) -> None:
-    dates = {"fromYear": 2001, "fromMonth": 1, "isOngoing": True}
-    odd = {"bullets": ["x"], "tags": ["x"], "data": [{"title": "x", "value": 1}]}
-    odd |= {"dateRange": dates, "level": 2, "pieces": 3}
-    items = [{field: odd.get(field, "x")} for field in SECTION_TYPES[name].fields]
-    document = with_section(name, *items)
+    document = with_each_field(name)
     assert_whole(draw(renderer, document), document)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume, parse, public_json, whole_json
-from resumes.analyzer.schema import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
 from resumes.errors import InvalidResume, Issue
 
 CORPUS: Final = Path(__file__).parents[3] / "shared" / "corpus" / "analyzer-fake.tar.gz"
@@ -199,3 +199,12 @@ def iter_files(archive: Path) -> Iterator[tuple[str, bytes]]:
             content = opened.extractfile(member)
             assert content is not None
             yield Path(member.name).name, content.read()
+
+
+def with_each_field(section_type: str) -> dict[str, Any]:
+    """A resume with an item for each field of the type, which has that field alone."""
+    dates = {"fromYear": 2001, "fromMonth": 1, "isOngoing": True}
+    odd = {"bullets": ["x"], "tags": ["x"], "data": [{"title": "x", "value": 1}]}
+    odd |= {"dateRange": dates, "level": 2, "pieces": 3}
+    fields = SECTION_TYPES[section_type].fields
+    return with_section(section_type, *({field: odd.get(field, "x")} for field in fields))
