@@ -250,7 +250,7 @@ def _remove_abandoned_folders() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             about = folder.lstat()
-            # A new one is not locked at once.
+            # Another process may have just created it, and will lock it next.
             if about.st_uid == os.getuid() and time.time() - about.st_mtime > 60:
                 with _locked(folder):
                     shutil.rmtree(folder, ignore_errors=True)

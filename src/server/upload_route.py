@@ -150,7 +150,7 @@ class UploadRoute:
             if error.reason is Failure.CANNOT_START:
                 logger.error("Upload of request %s: %s", request.id, error.message)
                 raise HttpError(503, NOT_AVAILABLE) from None
-            # Not what it said, which may be personal.
+            # Without the analyzer's own message, which may contain personal data.
             logger.warning("Upload of request %s not analyzed: %s", request.id, error.reason)
             status = 504 if error.reason is Failure.TIMEOUT else 422
             raise HttpError(status, error.message) from None

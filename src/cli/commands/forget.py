@@ -57,7 +57,7 @@ BEYOND_REACH = (
     "created and erased.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what was found, and change nothing.")
-@click.option("--lift", is_flag=True, help="Let resumes of the person in again.")
+@click.option("--lift", is_flag=True, help="Accept resumes of the person again.")
 @YES
 @pass_session
 def forget(
@@ -198,7 +198,7 @@ class _Erasure:
     def erase(self, resumes: Sequence[StoredPerson], files: Sequence[PersonalFile]) -> list[str]:
         """Erase what was found, and what came meanwhile; return a line for each thing that is left.
 
-        Whom to refuse is remembered first, and rows are erased after files: a repeated call ends what a
+        The store remembers the person first, and rows are erased after files: a repeated call ends what a
         killed one began.
         """
         forgotten.remember(self._store, self._subjects, self._scope)

@@ -66,7 +66,7 @@ def subjects_of(document: str | bytes, name: str | None) -> list[Subject]:
 FORGET_KEY: Final = (
     select(store_facts.c.value).where(store_facts.c.name == "forget_key").scalar_subquery()
 )
-"""The key of the digests; NULL while nobody was ever forgotten."""
+"""The key of the digests; NULL until a person is forgotten."""
 
 _WIDTH: Final = 4
 _NAMES: Final = tuple(f"d{number}" for number in range(_WIDTH))

@@ -188,7 +188,7 @@ def _begin(now_us: int, session: Session) -> bool:
 
 
 class Sweeper(BackgroundThread):
-    """A service's thread that sweeps when that is due. Of all services of a store, one does it."""
+    """A service's thread that sweeps when that is due. Only one of a store's services sweeps at a time."""
 
     NAME: ClassVar[str] = "retention"
     FAILURE: ClassVar[str] = "Resumes that are due cannot be erased; will retry"

@@ -181,7 +181,7 @@ def replace(
     *,
     by_create: bool = True,
 ) -> None:
-    """Delete older versions, which are given by the resume that replaces them, in order.
+    """Delete older versions; `replaced` maps the id of each newer resume to theirs.
 
     They need not be in the search index. Their contents stay known, as older contents of that resume, so
     that they are not imported again while it is stored. What a create replaced is part of its answer, also
