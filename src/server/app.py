@@ -1,6 +1,6 @@
 """The service over an open store: dispatching requests, and answering every error in one shape.
 
-    /api/v1/**  ->  key, operation, rate limits, access, plan, in this order  ->  Routes, PdfRoute,
+    /api/v1/**  ->  key, operation, rate limits, access, plan, in this order  ->  Routes, RenderingRoute,
                                                                                     UploadRoute
     /healthz …  ->  HealthCheck, Exposition
     /docs …     ->  the description of the API
@@ -42,8 +42,8 @@ from server.connections import Connections
 from server.health import HealthCheck
 from server.metrics import Exposition, Metrics
 from server.openapi import description_files
-from server.pdf_route import PdfRoute
 from server.rate_limits import REFUSAL, RateLimits
+from server.rendering_route import RenderingRoute
 from server.request import ClientGone, HttpError, Request, Respond
 from server.routes import Routes, prune_forever
 from server.upload_route import UploadRoute
@@ -108,7 +108,7 @@ class App:
             self._access_log = AccessLog(log, is_json=is_json)
         self._health = HealthCheck(store, floor_bytes=DISK_FLOOR_BYTES)
         self._exposition = Exposition(self._metrics, store, sample=self._sample)
-        self._pdf = PdfRoute(
+        self._pdf = RenderingRoute(
             store,
             settings.format,
             Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),

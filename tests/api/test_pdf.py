@@ -189,7 +189,7 @@ def test_the_tag_is_another_for_another_resume_choice_or_template(
     queries = ("", "layout=single", "paper=letter", "anonymous=true")
     tags = [get(client, mine, query).headers["etag"] for query in queries]
     tags.append(get(client, other).headers["etag"])
-    monkeypatch.setattr("server.pdf_route.version", lambda folders: b"another template")
+    monkeypatch.setattr("server.rendering_route.version", lambda folders: b"another template")
     tags.append(get(client, mine).headers["etag"])
 
     assert len(set(tags)) == len(tags)
@@ -317,7 +317,7 @@ def test_what_takes_too_long_is_504_and_the_next_is_drawn(
     made[0].timeout_s = 45
     assert get(client, resume_id, "layout=single").status_code == 200
     long_ago = SimpleNamespace(monotonic=lambda: time.monotonic() - 45)  # with all that waited
-    monkeypatch.setattr("server.pdf_route.time", long_ago)
+    monkeypatch.setattr("server.rendering_route.time", long_ago)
     assert get(client, resume_id, "layout=single").status_code == 504
     assert "Rendering did not start within 45 s" in caplog.text
     client.close()
@@ -348,7 +348,7 @@ def test_others_are_answered_while_one_is_drawn_and_pdfs_wait_for_their_turn(
     threads = [ask(f"layout={layout}") for layout in LAYOUTS]
     threads.append(ask("paper=letter", too_long))
     wait_until(lambda: is_begun(len(threads)))
-    monkeypatch.setattr("server.pdf_route.WAIT_SHARE", 0.001)
+    monkeypatch.setattr("server.rendering_route.WAIT_SHARE", 0.001)
 
     refused = get(client, resume_id, "paper=a4")
 

@@ -21,7 +21,16 @@ from resumes.store.background import RETRY_S
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.store.postgresql.writer import PROOF_TIMEOUT_S, THREADS
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server import connections, deadlines, health, pdf_route, rate_limits, request, routes, service
+from server import (
+    connections,
+    deadlines,
+    health,
+    rate_limits,
+    rendering_route,
+    request,
+    routes,
+    service,
+)
 from tui.screens.accounts import AccountsScreen
 from tui.screens.base import ListScreen
 from tui.screens.health import HealthScreen
@@ -59,7 +68,7 @@ SENTENCES: Final = {
         f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours after the create",
         f"if the first request does not finish within {routes.KEY_DEADLINE_S:g} seconds",
         f"`limit` sets the page size, from 1 to {MAX_LIMIT} ({DEFAULT_LIMIT} by default)",
-        f"the request waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
+        f"the request waited for {as_word(rendering_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
         f"more than {rate_limits.MIN_REMAINING:,} tokens are left, the number may be "
@@ -107,7 +116,7 @@ SENTENCES: Final = {
         f"| {page.MAX_CHARS:,} characters; each text field counts as {page.CHARS_PER_TEXT} characters more than its length |",
         f"| time to generate one PDF | {renderer.TIMEOUT_S:g} seconds; over HTTP, `pdf_timeout_s`",
         f"| memory of the renderer | {size(child.MAX_MEMORY_BYTES)} |",
-        f"| {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s` |",
+        f"| {as_word(rendering_route.WAIT_SHARE)} of `pdf_timeout_s` |",
         f"exits after it has been idle for a {duration(renderer.IDLE_S)}",
     ],
     "terminal.md": [

@@ -279,7 +279,7 @@ def _(scene: Scene) -> str:
 
 @shows("Too many PDFs are being generated. Please try again in a moment.")
 def _(scene: Scene) -> str:
-    scene.monkeypatch.setattr("server.pdf_route.WAIT_SHARE", 1e-9)
+    scene.monkeypatch.setattr("server.rendering_route.WAIT_SHARE", 1e-9)
     client = scene.client()
     resume_id = client.create(a_resume()).json()["id"]
     with ThreadPoolExecutor() as threads:

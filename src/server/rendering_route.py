@@ -41,7 +41,7 @@ MEDIA_TYPES: Final = {
 }
 
 
-class PdfRoute:
+class RenderingRoute:
     """Renders resumes one at a time in the renderer's process."""
 
     def __init__(self, store: Store, accepted: Format, renderer: Renderer) -> None:
