@@ -30,10 +30,10 @@ from importer.files import Folders, Known, Signature, escaped
 from importer.filing import OF_THE_FILE, OF_THE_PROCESS, Filer, FileState, ReadFile, parse_report
 from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
-from importer.outcomes import Conclusion, Refusal, as_ledger_text
+from importer.outcomes import Result
 from importer.slots import Slot
 from resumes.analyzer import Resume
-from resumes.errors import Conflict, NotFound, StatementRefused, StoreError
+from resumes.errors import Conflict, NotFound, ResumesError, StatementRefused, StoreError
 from resumes.import_reasons import Reason
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.creation import Creation, NewResume, create_files
@@ -126,7 +126,7 @@ class PendingFiling(NamedTuple):
     """A file whose outcome is in the ledger, and that still has to be filed."""
 
     work: ReadFile
-    conclusion: Conclusion
+    result: Result
     target: str = ""
     """Where it was moved to; empty if it was not."""
     tries: int = 0
@@ -155,7 +155,7 @@ def inspect(
     judged only after it was unchanged for the settling time (pitfalls I3). A report of ours that
     was put back into the inbox is not judged at all (I13).
     """
-    verdict: Resume | Refusal | None = None
+    verdict: Resume | Result | None = None
     digest = None
     content = None
     head = b""
@@ -167,7 +167,7 @@ def inspect(
     else:
         body, signature, is_ready = content.body, content.signature, content.is_steady
         verdict = outcomes.judge(body, options.format.for_account(claim.first_month))
-        if isinstance(verdict, Refusal):
+        if isinstance(verdict, Result):
             if not claim.is_return and parse_report(body):
                 return NotImported(claim, FailureReason.REPORT, signature)
             is_ready = is_ready and _quiet_s(claim, signature, known) >= options.settle_s
@@ -366,7 +366,7 @@ class BatchImporter:
         while works := self._next_batch():
             ends = self._commit(works)
             ended = [PendingFiling(work, end) for work, end in zip(works, ends, strict=True)]
-            left = self.find_unowned(file.work for file in ended if _is_deleted(file.conclusion))
+            left = self.find_unowned(file.work for file in ended if _is_deleted(file.result))
             for _ in works:
                 self._ready.popleft()
             self._observe(Step.COMMITTED)
@@ -387,7 +387,7 @@ class BatchImporter:
                 break
         return works
 
-    def _commit(self, works: Sequence[ReadFile]) -> list[Conclusion]:
+    def _commit(self, works: Sequence[ReadFile]) -> list[Result]:
         try:
             creations = [self._creation(work) for work in works]
             results = create_files(
@@ -401,12 +401,14 @@ class BatchImporter:
                     "A batch of %d files failed; importing them one by one", len(works)
                 )
                 return [end for work in works for end in self._commit([work])]
-            conclusion = outcomes.failed(outcomes.internal_error())
-            self.record(works[0], conclusion)
-            return [conclusion]
+            end = outcomes.internal_error()
+            self.record(works[0], end)
+            return [end]
         return [
-            outcomes.conclude(_verdict(work), result)
-            for work, result in zip(works, results, strict=True)
+            outcomes.result_of(created)
+            if isinstance(created, ResumesError)
+            else next(outcomes.results_of([_verdict(work)], created))
+            for work, created in zip(works, results, strict=True)
         ]
 
     def _creation(self, work: ReadFile) -> Creation:
@@ -414,12 +416,11 @@ class BatchImporter:
         row = self.row(work)
         now_us = self._store.clock()
         verdict = _verdict(work)
-        if isinstance(verdict, Refusal):
-            failed = outcomes.verdict_of(outcomes.failed(verdict))
-            return Creation(claim.account_id, (), now_us, row, failed)
+        if isinstance(verdict, Result):
+            return Creation(claim.account_id, (), now_us, row, verdict.as_verdict())
         if verdict.warnings:
-            done = Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
-            row = row._replace(items=as_ledger_text(done))
+            done = Result(FileOutcome.DONE, warnings=verdict.warnings)
+            row = row._replace(items=done.as_ledger_text())
         new = NewResume(verdict, digest=work.digest, label=claim.label)
         queue = self.find_queue(claim)
         return Creation(claim.account_id, (new,), now_us, row, queue=queue)
@@ -437,19 +438,18 @@ class BatchImporter:
             items=items,
         )
 
-    def record(self, work: ReadFile, conclusion: Conclusion) -> None:
+    def record(self, work: ReadFile, result: Result) -> None:
         """Write the file's outcome into the ledger. Raises StoreError."""
-        row = self.row(work, items=as_ledger_text(conclusion))
-        row = row._replace(name=conclusion.name_of(row.name))
-        if conclusion.items and conclusion.items.has_forgotten:
+        row = self.row(work, items=result.as_ledger_text())
+        row = row._replace(name=result.name_of(row.name))
+        if result.items and result.items.has_forgotten:
             row = row._replace(source=b"")
-        verdict = outcomes.verdict_of(conclusion)
         try:
             import_ledger.record(
                 self._store,
                 work.claim.account_id,
                 row,
-                verdict,
+                result.as_verdict(),
                 deadline_s=self._options.tuning.write_timeout_s,
             )
         except Exception as error:
@@ -473,7 +473,7 @@ class BatchImporter:
         ended = [*ended]
         self.adopt(ended)
         for file in ended:
-            self._note_queue(file.work.claim, file.conclusion)
+            self._note_queue(file.work.claim, file.result)
         self._file(ended)
 
     def _file(self, ended: Iterable[PendingFiling]) -> None:
@@ -487,7 +487,7 @@ class BatchImporter:
         """Make new files queue behind these, and behind held files that are not filed yet."""
         self.queues = queues
         for file in self._unfiled.values():
-            self._note_queue(file.work.claim, file.conclusion)
+            self._note_queue(file.work.claim, file.result)
 
     @property
     def first_unfiled(self) -> dict[str, str]:
@@ -496,18 +496,18 @@ class BatchImporter:
         return {
             file.work.claim.account_id: claim_id
             for claim_id, file in files
-            if file.conclusion.outcome is FileOutcome.HELD
+            if file.result.outcome is FileOutcome.HELD
         }
 
-    def _note_queue(self, claim: Claim, conclusion: Conclusion) -> None:
+    def _note_queue(self, claim: Claim, result: Result) -> None:
         """Make later files of the account queue behind this one, if it is held."""
-        if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
+        if result.outcome is FileOutcome.HELD:
             # A bundle's own message counts its items; the first held item's says why.
-            first = conclusion.items and conclusion.items.first(FileOutcome.HELD)
-            refusal = (first and first.refusal) or conclusion.refusal
+            first = result.items and result.items.first(FileOutcome.HELD)
+            message = (first or result).message
             queue = self.queues.get(claim.account_id)
             if queue is None or claim.id < queue.first_claim_id:
-                self.queues[claim.account_id] = QuotaBacklog(claim.id, refusal.message)
+                self.queues[claim.account_id] = QuotaBacklog(claim.id, message)
 
     def find_queue(self, claim: Claim) -> str | None:
         """Return the message for a file that queues behind held ones; None if there are none."""
@@ -522,13 +522,13 @@ class BatchImporter:
 
     def _is_filed(self, ended: PendingFiling) -> bool:
         """File it as far as that is possible now; return whether it is finished."""
-        work, conclusion = ended.work, ended.conclusion
+        work, result = ended.work, ended.result
         claim = work.claim
         if ended.target:
             filed = self.filer.check(work, ended.target)
         else:
-            filed = self.filer.file_away(work, conclusion)
-        problem, was = escaped(filed.problem), OUTCOME_PHRASES[conclusion.outcome]
+            filed = self.filer.file_away(work, result)
+        problem, was = escaped(filed.problem), OUTCOME_PHRASES[result.outcome]
         again_s = RETRY_INTERVALS_S.get(filed.state)
         if filed.state is FileState.UNMOVABLE:
             again_s = min(RETRY_INTERVALS_S[filed.state] * 2.0**ended.tries, MAX_RETRY_INTERVAL_S)
@@ -536,7 +536,7 @@ class BatchImporter:
             _close([work])
             self._unfiled[claim.id] = PendingFiling(
                 work._replace(descriptor=None),
-                conclusion,
+                result,
                 filed.target,
                 tries=min(ended.tries + 1, 10),
                 due=self._monotonic() + again_s,
@@ -544,13 +544,13 @@ class BatchImporter:
                 is_awaited=filed.state is FileState.WRITTEN_TO and not problem,
                 is_kept=ended.is_kept or filed.state is FileState.KEPT,
             )
-        elif claim.is_return or conclusion.needs_report:
-            self.filer.tidy(claim, [conclusion])
+        elif claim.is_return or result.needs_report:
+            self.filer.tidy(claim, [result])
         match filed.state:
             case FileState.FILED | FileState.KEPT if not ended.is_kept:
                 is_kept = filed.state is FileState.KEPT
                 target = claim.path(self._root) if is_kept else filed.target
-                self._on_filed(as_report(claim, conclusion, target, is_kept=is_kept))
+                self._on_filed(as_report(claim, result, target, is_kept=is_kept))
                 if is_kept:
                     self._remark(
                         f"unmovable {claim.account_id} {problem}",
@@ -640,11 +640,10 @@ def _close(works: Iterable[ReadFile]) -> None:
                 os.close(work.descriptor)
 
 
-def _is_deleted(conclusion: Conclusion) -> bool:
-    refusal = conclusion.refusal
-    return refusal is not None and refusal.reason is Reason.ACCOUNT_DELETED
+def _is_deleted(result: Result) -> bool:
+    return result.reason is Reason.ACCOUNT_DELETED
 
 
-def _verdict(work: ReadFile) -> Resume | Refusal:
+def _verdict(work: ReadFile) -> Resume | Result:
     assert work.verdict is not None
     return work.verdict

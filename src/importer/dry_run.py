@@ -19,7 +19,7 @@ from importer.filing import ReadFile, folder_of
 from importer.inbox import Seen
 from importer.notices import FileReport, Remark, Summary, as_report, unowned, untaken
 from importer.options import Options
-from importer.outcomes import Conclusion, Refusal
+from importer.outcomes import Result
 from importer.slices import Bundle, open_bundle
 from resumes import watched_folder
 from resumes.analyzer import Resume
@@ -73,23 +73,23 @@ class RehearsedAccount:
         if holds_files:  # new files queue behind held ones
             self._free_places = 0
 
-    def conclude(self, verdict: Resume | Refusal, digest: bytes) -> Conclusion:
-        """Return the conclusion about one resume, and count it."""
-        if isinstance(verdict, Refusal):
-            return outcomes.failed(verdict)
+    def conclude(self, verdict: Resume | Result, digest: bytes) -> Result:
+        """Return the result of one resume, and count it."""
+        if isinstance(verdict, Result):
+            return verdict
         stored = import_ledger.find_stored(self._store, self._info.id, digest)
         if stored is not None:
-            return outcomes.conclude_one(verdict, Duplicate(stored))
+            return outcomes.result_of(Duplicate(stored))
         if digest in self._digests:
-            refusal = Refusal(Reason.DUPLICATE, "Another of these files has the same content")
-            return Conclusion(FileOutcome.DUPLICATE, refusal=refusal)
+            message = "Another of these files has the same content"
+            return Result(FileOutcome.DUPLICATE, Reason.DUPLICATE, message)
         needs_place = not self._replaces(verdict.person)
         if needs_place and self._free_places < 1:
             return self.hold()
         self._digests.add(digest)
         self._free_places -= needs_place
         self._persons.update([verdict.person] if verdict.person else [])
-        return Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
+        return Result(FileOutcome.DONE, warnings=verdict.warnings)
 
     def _replaces(self, person: bytes | None) -> bool:
         """Return whether a resume of this person would replace another."""
@@ -100,8 +100,8 @@ class RehearsedAccount:
                 find_versions(connection, self._info.id, [person])
             )
 
-    def hold(self) -> Conclusion:
-        """Return the conclusion about a held file; later files queue behind it."""
+    def hold(self) -> Result:
+        """Return the result of a held file; later files queue behind it."""
         self.holds_files = True
         return outcomes.held(QuotaReached(max_resumes=self._info.max_resumes or 0).message)
 
@@ -129,10 +129,10 @@ def rehearse(
     bundles: list[tuple[Claim, RehearsedAccount]] = []
     unlisted: set[str] = set()
 
-    def tell(claim: Claim, conclusion: Conclusion) -> None:
-        summary.count(conclusion.outcome)
-        folder = folder_of(conclusion, claim.account, claim.claimed_at)
-        on_file(as_report(claim, conclusion, f"{root}/{folder}"))
+    def tell(claim: Claim, result: Result) -> None:
+        summary.count(result.outcome)
+        folder = folder_of(result, claim.account, claim.claimed_at)
+        on_file(as_report(claim, result, f"{root}/{folder}"))
 
     def note_unlisted(key: str, sentence: str) -> None:
         unlisted.add(key)
@@ -174,13 +174,13 @@ def rehearse(
                 summary.stuck += 1
                 remark(f"unread {info.id}", untaken(name, os.strerror(errno.EACCES)))
                 continue
-            conclusion = _judge(claim, claim.path(str(root)), account, options)
-            if isinstance(conclusion, SkipReason):
-                ignore(seen, conclusion)
-            elif isinstance(conclusion, ReadFile):
+            result = _judge(claim, claim.path(str(root)), account, options)
+            if isinstance(result, SkipReason):
+                ignore(seen, result)
+            elif isinstance(result, ReadFile):
                 bundles.append((claim, account))
-            elif conclusion is not None:
-                tell(claim, conclusion)
+            elif result is not None:
+                tell(claim, result)
     # Bundles come last whatever their age, since the others are imported while bundles settle.
     for claim, account in bundles:
         end = _unpack(claim, claim.path(str(root)), account, options)
@@ -191,8 +191,8 @@ def rehearse(
 
 def _judge(
     claim: Claim, path: str, account: RehearsedAccount, options: Options
-) -> Conclusion | SkipReason | ReadFile | None:
-    """Return the conclusion about the file, or why it would not be imported; the read file if it is a
+) -> Result | SkipReason | ReadFile | None:
+    """Return the result of the file, or why it would not be imported; the read file if it is a
     bundle; None if it is gone, or being written to."""
     try:
         with os.fdopen(files.open_file(path), "rb") as file:
@@ -205,13 +205,11 @@ def _judge(
     except FileNotFoundError:
         return None
     except OSError as error:
-        return outcomes.failed(outcomes.unreadable(error))
+        return outcomes.unreadable(error)
 
 
-def _unpack(
-    claim: Claim, path: str, account: RehearsedAccount, options: Options
-) -> Conclusion | None:
-    """Return the conclusion about a bundle; None if it is gone."""
+def _unpack(claim: Claim, path: str, account: RehearsedAccount, options: Options) -> Result | None:
+    """Return the result of a bundle; None if it is gone."""
     if account.holds_files:  # the bundle is unpacked when its turn comes
         return account.hold()
     try:
@@ -219,7 +217,7 @@ def _unpack(
     except FileNotFoundError:
         return None
     except OSError as error:
-        return outcomes.failed(outcomes.unreadable(error))
+        return outcomes.unreadable(error)
     if not isinstance(bundle, Bundle):
         return bundle
     while portions := bundle.next_slice():

@@ -27,7 +27,7 @@ from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Folders, Signature, safe_stem, signature_of, split_extension
 from importer.options import Options
-from importer.outcomes import Conclusion, Refusal, Tally, issues_as_dicts
+from importer.outcomes import Result, failed, issues_as_dicts
 from resumes.analyzer import Resume
 from resumes.clock import Clock, timestamp
 from resumes.import_reasons import Reason, find_hint
@@ -49,49 +49,41 @@ MAX_REPORT_BYTES = 64 * 1024 * 1024
 
 
 def compose(
-    claim: Claim, signature: Signature, conclusion: Conclusion, *, sha256: str | None, now_us: int
+    claim: Claim, signature: Signature, result: Result, *, sha256: str | None, now_us: int
 ) -> bytes:
     """Return the report as indented JSON."""
-    refusal, resume_id, items = conclusion.refusal, conclusion.resume_id, conclusion.items
-    is_duplicate = conclusion.outcome is FileOutcome.DUPLICATE
+    resume_id, items = result.resume_id, result.items
+    is_duplicate = result.outcome is FileOutcome.DUPLICATE
     modified_at = None
     # Any process may have set the file's time, even to a year that datetime cannot hold.
     with contextlib.suppress(ValueError, OverflowError, OSError):
         modified_at = timestamp(signature.mtime_ns // 1_000)
-    no_refusal = {"reason": None, "message": conclusion.remark, "path": None, "byte_offset": None}
     report: dict[str, Any] = {
         MARKER: VERSION,
-        "outcome": conclusion.outcome.value,
-        **(refusal.as_dict() if refusal else no_refusal),
-        "hint": find_hint(refusal.reason, claim.id) if refusal else DONE_HINT,
-        "issues": issues_as_dicts(refusal.issues if refusal else ()),
-        "warnings": issues_as_dicts(conclusion.warnings),
-        "replaced": conclusion.replaced,
-        "items": [
-            {to_camel(name): value for name, value in item.as_dict().items()}
-            for item in (items.listed() if items else ())
-        ],
-        "item_counts": _counts(items) if items else None,
-        "skipped": conclusion.skipped.as_dicts(),
-        "skipped_count": conclusion.skipped.count,
-        "resume_id": None if is_duplicate else resume_id,
-        "duplicate_of": resume_id if is_duplicate else None,
-        "file": conclusion.name_of(claim.name),
+        "outcome": result.outcome.value,
+        **result.explanation(),
+        "hint": find_hint(result.reason, claim.id) if result.reason else DONE_HINT,
+        "issues": issues_as_dicts(result.issues),
+        "warnings": issues_as_dicts(result.warnings),
+        "replaced": result.replaced,
+        "items": [item.as_item() for item in (items.listed() if items else ())],
+        "itemCounts": items
+        and {"total": items.total} | {end.value: items.counts[end] for end in FileOutcome},
+        "skipped": result.skipped.as_dicts(),
+        "skippedCount": result.skipped.count,
+        "resumeId": None if is_duplicate else resume_id,
+        "duplicateOf": resume_id if is_duplicate else None,
+        "file": result.name_of(claim.name),
         "account": claim.account,
-        "account_id": claim.account_id,
-        "claim_id": claim.id,
-        "size_bytes": signature.size_bytes,
+        "accountId": claim.account_id,
+        "claimId": claim.id,
+        "sizeBytes": signature.size_bytes,
         "sha256": sha256,
-        "modified_at": modified_at,
-        "claimed_at": claim.claimed_at,
-        "finished_at": timestamp(now_us),
+        "modifiedAt": modified_at,
+        "claimedAt": claim.claimed_at,
+        "finishedAt": timestamp(now_us),
     }
-    named = {name if name == MARKER else to_camel(name): value for name, value in report.items()}
-    return json.dumps(named, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
-
-
-def _counts(items: Tally) -> dict[str, int]:
-    return {"total": items.total} | {end.value: items.counts[end] for end in FileOutcome}
+    return json.dumps(report, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def parse_report(body: bytes) -> dict[str, Any]:
@@ -117,10 +109,10 @@ def report_path(file: str | Path) -> Path:
 
 
 ALL_RESULTS = (
-    *(Conclusion(outcome) for outcome in FileOutcome if outcome is not FileOutcome.FAILED),
-    *(Conclusion(FileOutcome.FAILED, refusal=Refusal(reason, "")) for reason in Reason),
+    *(Result(outcome) for outcome in FileOutcome if outcome is not FileOutcome.FAILED),
+    *(failed(reason, "") for reason in Reason),
 )
-"""Every conclusion about a file, as far as the folder that it is filed in depends on it."""
+"""Every result of a file, as far as the folder that it is filed in depends on it."""
 
 FRESH_NS = 3_000_000_000
 """A file that was changed less than this before may have been changed again within the same tick
@@ -147,7 +139,7 @@ class ReadFile(NamedTuple):
 
     claim: Claim
     signature: Signature
-    verdict: Resume | Refusal | None = None
+    verdict: Resume | Result | None = None
     digest: bytes | None = None
     descriptor: int | None = None
     """The open file; None if it could not be opened, and for a bundle."""
@@ -197,22 +189,22 @@ class Filer:
         self._observe = observe
         self._made: set[str] = set()
 
-    def file_away(self, work: ReadFile, conclusion: Conclusion) -> FilingResult:
+    def file_away(self, work: ReadFile, result: Result) -> FilingResult:
         """Move the file, as it was read, into its outcome's folder, with its report."""
         claim = work.claim
         try:
-            if claim.is_return and claim.source in iter_places(claim, conclusion):
+            if claim.is_return and claim.source in iter_places(claim, result):
                 # It stays even if it was changed: the next reimport reads it again.
                 target = claim.path(self._root)
-                self._report(work, conclusion, target)
-                _list(claim, conclusion, os.path.dirname(target))  # noqa: PTH120
+                self._report(work, result, target)
+                _list(claim, result, os.path.dirname(target))  # noqa: PTH120
                 return FilingResult(FileState.FILED, target)
-            target, is_copied = self._move(work, conclusion)
+            target, is_copied = self._move(work, result)
         except FileNotFoundError:
             if os.path.lexists(self._current_path(claim)):
                 return FilingResult(FileState.STUCK, problem=os.strerror(errno.ENOENT))
             if not claim.is_return:  # else its disk may be detached
-                _list(claim, conclusion, f"{self._root}/{_folder(claim, conclusion)}")
+                _list(claim, result, f"{self._root}/{_folder(claim, result)}")
             return FilingResult(FileState.GONE)
         except _NotMoved as error:
             return error.filed
@@ -242,34 +234,34 @@ class Filer:
             return FilingResult(FileState.WRITTEN_TO, target, files.describe(error))
         return FilingResult(FileState.FILED, target)
 
-    def _move(self, work: ReadFile, conclusion: Conclusion) -> tuple[str, bool]:
+    def _move(self, work: ReadFile, result: Result) -> tuple[str, bool]:
         """Return where the file is now, and whether it was copied there from another disk."""
         claim = work.claim
-        folder = f"{self._root}/{_folder(claim, conclusion)}"
+        folder = f"{self._root}/{_folder(claim, result)}"
         was_made = folder in self._made
         if not was_made:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self._made.add(folder)
-        if conclusion.needs_report and self._is_elsewhere(claim, folder):
+        if result.needs_report and self._is_elsewhere(claim, folder):
             if work.signature.size_bytes > self._max_bytes:
-                self._report_kept(work, conclusion, folder)
+                self._report_kept(work, result, folder)
             self._check_copyable(work, folder)  # before the report is written
-        for name in _names(claim, conclusion):
+        for name in _names(claim, result):
             target = f"{folder}/{name}"
             try:
-                if conclusion.needs_report:
+                if result.needs_report:
                     if self._is_taken(claim, target):
                         continue
-                    self._report(work, conclusion, target)
+                    self._report(work, result, target)
                 is_copied = self._rename(work, target)
-                _list(claim, conclusion, folder)
+                _list(claim, result, folder)
                 return target, is_copied
             except FileExistsError:
                 continue
             except FileNotFoundError:
                 self._made.discard(folder)
                 if was_made and os.path.lexists(self._current_path(claim)):
-                    return self._move(work, conclusion)  # the folder was removed as empty
+                    return self._move(work, result)  # the folder was removed as empty
                 raise
         raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 
@@ -347,12 +339,12 @@ class Filer:
                 put_back(self._root, work.claim, aside)
         raise _NotMoved(state, problem)
 
-    def _report_kept(self, work: ReadFile, conclusion: Conclusion, folder: str) -> None:
+    def _report_kept(self, work: ReadFile, result: Result, folder: str) -> None:
         """Write the report on a file that stays in the inbox, unless there is one."""
-        targets = (f"{folder}/{name}" for name in _names(work.claim, conclusion))
+        targets = (f"{folder}/{name}" for name in _names(work.claim, result))
         target = next((path for path in targets if not self._is_taken(work.claim, path)), None)
         if target is not None and not os.path.lexists(report_path(target)):
-            self._report(work, conclusion, target)
+            self._report(work, result, target)
 
     def _copy(self, work: ReadFile, aside: Path, target: Path) -> None:
         """Copy a file that was set aside to another disk.
@@ -406,20 +398,20 @@ class Filer:
         aside = str(aside_of(self._root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._root)
 
-    def _report(self, work: ReadFile, conclusion: Conclusion, target: str) -> None:
+    def _report(self, work: ReadFile, result: Result, target: str) -> None:
         claim = work.claim
         source = self._current_path(claim)
         sha256 = files.find_sha256(source, self._max_bytes)  # a larger file may be sparse
         if sha256 is not None and _is_as_read(work, source) is False:
             sha256 = ""  # matches no content, so the next reimport starts over
-        content = compose(claim, work.signature, conclusion, sha256=sha256, now_us=self._clock())
+        content = compose(claim, work.signature, result, sha256=sha256, now_us=self._clock())
         path = report_path(target)
         files.write_over(path, content, temporary=_beside(path, claim))
         self._observe(Step.REPORT_WRITTEN)
 
-    def tidy(self, claim: Claim, ends: Iterable[Conclusion] = ALL_RESULTS) -> None:
+    def tidy(self, claim: Claim, ends: Iterable[Result] = ALL_RESULTS) -> None:
         """Remove a claim's reports that have no file next to them: the one that it was retried with, and
-        those that one of these conclusions would have written."""
+        those that one of these results would have written."""
         places = [place for end in ends for place in iter_places(claim, end)]
         if claim.is_return:
             places.append(claim.source)
@@ -505,9 +497,9 @@ def _copy_as_read(work: ReadFile, source: int, target: Path) -> None:
         os.fsync(copy.fileno())
 
 
-def _list(claim: Claim, conclusion: Conclusion, folder: str) -> None:
+def _list(claim: Claim, result: Result, folder: str) -> None:
     """List a failed file in its folder, so that its removal is noticed later."""
-    if conclusion.outcome is FileOutcome.FAILED:
+    if result.outcome is FileOutcome.FAILED:
         note_filed(folder, claim.id)
 
 
@@ -548,30 +540,30 @@ def _beside(path: Path, claim: Claim) -> Path:
     return path.with_name(f".{claim.id}.part")
 
 
-def folder_of(conclusion: Conclusion, account: str, claimed_at: str) -> str:
-    """Return the folder below ROOT for files of this conclusion."""
-    reason = conclusion.refusal.reason if conclusion.refusal else Reason.INTERNAL_ERROR
-    return outcome_folder(conclusion.outcome, reason, account, claimed_at)
+def folder_of(result: Result, account: str, claimed_at: str) -> str:
+    """Return the folder below ROOT for files with this result."""
+    reason = result.reason or Reason.INTERNAL_ERROR
+    return outcome_folder(result.outcome, reason, account, claimed_at)
 
 
-def iter_places(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
+def iter_places(claim: Claim, result: Result) -> Iterator[str]:
     """Yield the paths below ROOT that such a file may be filed as, likelier paths first."""
-    folder = _folder(claim, conclusion)
-    for name in _names(claim, conclusion):
+    folder = _folder(claim, result)
+    for name in _names(claim, result):
         yield f"{folder}/{name}"
 
 
-def _folder(claim: Claim, conclusion: Conclusion) -> str:
+def _folder(claim: Claim, result: Result) -> str:
     # The name comes from a note or a report, which may have been edited.
     account = claim.account if NAME.fullmatch(claim.account) else claim.account_id
-    return folder_of(conclusion, account, claim.claimed_at)
+    return folder_of(result, account, claim.claimed_at)
 
 
-def _names(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
+def _names(claim: Claim, result: Result) -> Iterator[str]:
     """Yield the names to try for the file, in order."""
-    stem = safe_stem(conclusion.name_of(claim.name))
+    stem = safe_stem(result.name_of(claim.name))
     extension = find_extension(claim.name) or ".json"
-    if conclusion.outcome is FileOutcome.HELD:
+    if result.outcome is FileOutcome.HELD:
         # Held files sort by claim, and name the account by its id (pitfalls I7, S14).
         # Only a report may end as reports do.
         yield f"{claim.id}-{claim.account_id}-{stem.replace('.report', '_report')}{extension}"

@@ -10,7 +10,7 @@ import msgspec
 
 from importer.files import JSON_SPACE
 from importer.options import Limits
-from importer.outcomes import NONE_SKIPPED, Refusal, SkippedMembers
+from importer.outcomes import NONE_SKIPPED, Result, SkippedMembers, failed
 from resumes.analyzer.strict_json import (
     BYTE_ORDER_MARK,
     MISPLACED_MARK,
@@ -38,7 +38,7 @@ class Part:
     body: bytes = b""
     """The bytes of the JSON value without outer white space; empty if it is refused."""
 
-    refusal: Refusal | None = None
+    refusal: Result | None = None
 
     label: str | None = None
     """The label by the first folder of a zip's member."""
@@ -55,8 +55,8 @@ class CannotUnpack(Exception):
         skipped: SkippedMembers = NONE_SKIPPED,
     ) -> None:
         super().__init__(message)
-        self.refusal = Refusal(reason, message, byte_offset=byte_offset)
-        self.skipped = skipped
+        refusal = failed(reason, message, byte_offset=byte_offset)
+        self.refusal = refusal._replace(skipped=skipped)
 
 
 def resume_too_large(limits: Limits) -> CannotUnpack:
@@ -183,9 +183,7 @@ def _iter_parts(
     content: Bytes, spans: list[tuple[int, int]], limits: Limits, *, is_by_line: bool
 ) -> Iterator[Part]:
     too_large = resume_too_large(limits).refusal
-    marked = Refusal(
-        Reason.INVALID_JSON, f"Invalid JSON at byte 0: {MISPLACED_MARK}", byte_offset=0
-    )
+    marked = failed(Reason.INVALID_JSON, f"Invalid JSON at byte 0: {MISPLACED_MARK}", byte_offset=0)
     line, counted_to = 1, 0
     for number, (begin, end) in enumerate(spans, 1):
         place = f"item {number}"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from importer.claims import Claim
 from importer.files import SystemFolders, escaped
-from importer.outcomes import Conclusion
+from importer.outcomes import Result
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.watched_folder import FAILED
@@ -31,20 +31,17 @@ class FileReport(NamedTuple):
     """Whether the file stays in the inbox, because it is too large to copy to another disk."""
 
 
-def as_report(
-    claim: Claim, conclusion: Conclusion, target: str, *, is_kept: bool = False
-) -> FileReport:
+def as_report(claim: Claim, result: Result, target: str, *, is_kept: bool = False) -> FileReport:
     """Return the report on a file that was filed."""
-    refusal = conclusion.refusal
     return FileReport(
         account=claim.account,
         name=claim.name,
-        outcome=conclusion.outcome,
-        reason=refusal.reason.value if refusal else None,
-        message=refusal.message if refusal else conclusion.remark,
+        outcome=result.outcome,
+        reason=result.reason and result.reason.value,
+        message=result.remark,
         filed_as=target,
-        resume_id=conclusion.resume_id,
-        warnings=conclusion.warning_count,
+        resume_id=result.resume_id,
+        warnings=result.warning_count,
         claim_id=claim.id,
         is_retry=claim.is_return and claim.source.startswith(f"{FAILED}/"),
         is_kept=is_kept,

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from resumes import analyzer
 from resumes.analyzer import Format, Resume
@@ -23,6 +23,7 @@ from resumes.errors import (
     InvalidResume,
     Issue,
     NotFound,
+    QuotaReached,
     ResumesError,
     StatementRefused,
 )
@@ -31,6 +32,7 @@ from resumes.store.creation import Created, Duplicate, Outcome
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import (
     MAX_PROBLEMS,
+    WORST_FIRST,
     FileOutcome,
     Items,
     Problem,
@@ -67,54 +69,9 @@ REASONS: Mapping[ErrorCode, Reason | None] = {
 """Why a file failed, or is held at a full quota. None means that the store is tried again later."""
 
 
-class Refusal(NamedTuple):
-    """Why no resume could be made of a file. `byte_offset` counts from 0."""
-
-    reason: Reason
-    message: str
-    path: str | None = None
-    byte_offset: int | None = None
-    issues: tuple[Issue, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields that reports and the ledger's items have."""
-        return {
-            "reason": self.reason.value,
-            "message": escaped(self.message),
-            "path": None if self.path is None else escaped(self.path),
-            "byte_offset": self.byte_offset,
-        }
-
-
 def issues_as_dicts(issues: Iterable[Issue]) -> list[dict[str, str]]:
     """Return issues or warnings in the form that reports have."""
     return [{"path": escaped(issue.path), "message": escaped(issue.message)} for issue in issues]
-
-
-class ItemConclusion(NamedTuple):
-    """The outcome of one resume in a bundle. `place` is its position, for people (`Part.place`)."""
-
-    item: int
-    place: str
-    outcome: FileOutcome
-    resume_id: str | None = None
-    refusal: Refusal | None = None
-    warnings: tuple[Issue, ...] = ()
-    replaced: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the item in the form that reports have."""
-        is_duplicate = self.outcome is FileOutcome.DUPLICATE
-        return {
-            "item": self.item,
-            "place": escaped(self.place),
-            "outcome": self.outcome.value,
-            "resume_id": None if is_duplicate else self.resume_id,
-            **({"duplicate_of": self.resume_id} if is_duplicate else {}),
-            **(self.refusal.as_dict() if self.refusal else {}),
-            **({"replaced": self.replaced} if self.replaced else {}),
-            **({"warnings": issues_as_dicts(self.warnings)} if self.warnings else {}),
-        }
 
 
 MAX_LISTED_ITEMS = 1_000
@@ -132,7 +89,7 @@ _REPORT_PRIORITY = (
 
 
 class _Listed(NamedTuple):
-    item: ItemConclusion
+    item: "Result"
     chars: int
 
 
@@ -153,9 +110,9 @@ class Tally:
     )
     _chars: Counter[tuple[FileOutcome, bool]] = field(default_factory=Counter)
 
-    def add(self, item: ItemConclusion) -> None:
+    def add(self, item: "Result") -> None:
         """Count the next item."""
-        if item.refusal is not None and item.refusal.reason is Reason.FORGOTTEN:
+        if item.reason is Reason.FORGOTTEN:
             self.has_forgotten = True
             item = item._replace(place=f"item {item.item}")  # a member may be named after a person
         self.counts[item.outcome] += 1
@@ -163,10 +120,10 @@ class Tally:
         self.replaced += len(item.replaced)
         kind = item.outcome, bool(item.warnings)
         first = self._first[kind]
-        if first and item.refusal is not None:  # only the first item's issues are all reported
-            item = item._replace(refusal=item.refusal._replace(issues=()))
+        if first:  # only the first item's issues are all reported
+            item = item._replace(issues=())
         if len(first) < MAX_LISTED_ITEMS and self._chars[kind] < MAX_LISTED_CHARS:
-            chars = len(json.dumps(item.as_dict()))
+            chars = len(json.dumps(item.as_item()))
             self._chars[kind] += chars
             first.append(_Listed(item, chars))
 
@@ -175,14 +132,14 @@ class Tally:
         """The number of items."""
         return self.counts.total()
 
-    def first(self, outcome: FileOutcome) -> ItemConclusion | None:
+    def first(self, outcome: FileOutcome) -> "Result | None":
         """Return the first item of this outcome, preferably with warnings; None if there is none."""
         found = (self._first[kind] for kind in _REPORT_PRIORITY if kind[0] is outcome)
         return next((first[0].item for first in found if first), None)
 
-    def listed(self) -> list[ItemConclusion]:
+    def listed(self) -> "list[Result]":
         """Return the items that a report lists, in the bundle's order."""
-        listed: list[ItemConclusion] = []
+        listed: list[Result] = []
         chars = 0
         for entry in itertools.chain.from_iterable(self._first[kind] for kind in _REPORT_PRIORITY):
             chars += entry.chars
@@ -191,7 +148,7 @@ class Tally:
             listed.append(entry.item)
         return sorted(listed, key=attrgetter("item"))
 
-    def iter_problems(self) -> Iterator[ItemConclusion]:
+    def iter_problems(self) -> "Iterator[Result]":
         """Yield the first items that are not done, in the bundle's order."""
         kinds = (kind for kind in _REPORT_PRIORITY if kind[0] is not FileOutcome.DONE)
         lists = ([entry.item for entry in self._first[kind]] for kind in kinds)
@@ -246,20 +203,29 @@ class SkippedMembers:
 NONE_SKIPPED = SkippedMembers()
 
 
-class Conclusion(NamedTuple):
-    """The outcome of a claimed file.
+class Result(NamedTuple):
+    """What became of a claimed file, or of one resume in a bundle.
 
-    `resume_id` is that of the created resume, or of the one it duplicates; None for a bundle, whose
-    `items` have their own. `replaced` are the ids of the older versions that it replaced.
+    `reason` to `issues` say why no resume was created. `resume_id` is that of the created resume, or of
+    the one it duplicates; None for a bundle, whose `items` have their own. `replaced` are the ids of the
+    older versions that it replaced.
     """
 
     outcome: FileOutcome
+    reason: Reason | None = None
+    message: str = ""
+    path: str | None = None
+    byte_offset: int | None = None
+    """It counts from 0."""
+    issues: tuple[Issue, ...] = ()
     resume_id: str | None = None
-    refusal: Refusal | None = None
     warnings: tuple[Issue, ...] = ()
     replaced: tuple[str, ...] = ()
     items: Tally | None = None
     skipped: SkippedMembers = NONE_SKIPPED
+    item: int = 0
+    """In a bundle, the number of the resume, and `place`, its position for people (`Part`)."""
+    place: str = ""
 
     @property
     def warning_count(self) -> int:
@@ -268,7 +234,9 @@ class Conclusion(NamedTuple):
 
     @property
     def remark(self) -> str | None:
-        """The message about a done file that has a report; None if it has none."""
+        """The message for the file's owner; None about a done file that has no report."""
+        if self.outcome is not FileOutcome.DONE:
+            return self.message or None
         if self.items:
             skipped = f". Skipped {self.skipped.describe(3)}" if self.skipped.count else ""
             older = counted(self.items.replaced, "older version")
@@ -282,8 +250,7 @@ class Conclusion(NamedTuple):
 
     def name_of(self, name: str) -> str:
         """Return the file's name for reports, which do not name a person who was erased."""
-        is_forgotten = self.refusal is not None and self.refusal.reason is Reason.FORGOTTEN
-        return nameless(name) if is_forgotten else name
+        return nameless(name) if self.reason is Reason.FORGOTTEN else name
 
     @property
     def needs_report(self) -> bool:
@@ -292,123 +259,159 @@ class Conclusion(NamedTuple):
             self.warnings or self.replaced or self.items
         )
 
+    def as_item(self) -> dict[str, object]:
+        """Return the resume of a bundle in the form that reports have."""
+        is_duplicate = self.outcome is FileOutcome.DUPLICATE
+        return {
+            "item": self.item,
+            "place": escaped(self.place),
+            "outcome": self.outcome.value,
+            "resumeId": None if is_duplicate else self.resume_id,
+            **({"duplicateOf": self.resume_id} if is_duplicate else {}),
+            **(self.explanation() if self.reason else {}),
+            **({"replaced": self.replaced} if self.replaced else {}),
+            **({"warnings": issues_as_dicts(self.warnings)} if self.warnings else {}),
+        }
 
-def conclude(verdict: Resume | Refusal, result: Sequence[Outcome] | ResumesError) -> Conclusion:
-    """Return the conclusion about a file of at most one resume from the result of its creation."""
-    if isinstance(result, ResumesError):
-        return conclude_one(verdict, result)
-    return failed(verdict) if isinstance(verdict, Refusal) else conclude_one(verdict, result[0])
+    def explanation(self) -> dict[str, object]:
+        """Return the message, and why no resume was created, in the form that reports have."""
+        return {
+            "reason": self.reason and self.reason.value,
+            "message": escaped(self.message) or self.remark,
+            "path": self.path and escaped(self.path),
+            "byteOffset": self.byte_offset,
+        }
+
+    def as_verdict(self) -> Verdict:
+        """Return the columns of the file's row in the ledger."""
+        reason = self.reason and self.reason.value
+        return Verdict(self.outcome, reason, self.message or None, self.path, self.byte_offset)
+
+    def as_ledger_text(self) -> str | None:
+        """Return the ledger's text about items and warnings: counts, and the first items not done.
+
+        None for a file of one resume without warnings.
+        """
+        tally, warnings = self.items or Tally(), self.warning_count
+        if not (tally.total or warnings):
+            return None
+        problems = (
+            Problem(
+                item.item,
+                escaped(item.place),
+                item.outcome.value,
+                item.reason and item.reason.value,
+                escaped(item.message) or None,
+                item.path and escaped(item.path),
+                item.byte_offset,
+            )
+            for item in itertools.islice(tally.iter_problems(), MAX_PROBLEMS)
+        )
+        counts = {end.value: tally.counts[end] for end in FileOutcome}
+        skipped = self.skipped.count
+        short = Items(
+            tally.total, **counts, problems=(*problems,), warnings=warnings, skipped=skipped
+        )
+        return json.dumps(short.as_json())
 
 
-def conclude_one(verdict: Resume | Refusal, outcome: Outcome | ResumesError) -> Conclusion:
-    """Return the conclusion about one resume from the result of its creation."""
-    if isinstance(outcome, Created):
-        warnings = verdict.warnings if isinstance(verdict, Resume) else ()
-        return Conclusion(FileOutcome.DONE, outcome.id, None, warnings, outcome.replaced)
-    if isinstance(outcome, Duplicate):
-        refusal = Refusal(Reason.DUPLICATE, outcome.message)
-        return Conclusion(FileOutcome.DUPLICATE, outcome.id, refusal)
-    refusal = _refusal_of(outcome)
-    is_held = refusal.reason is Reason.QUOTA_REACHED
-    return Conclusion(FileOutcome.HELD if is_held else FileOutcome.FAILED, refusal=refusal)
+def failed(
+    reason: Reason,
+    message: str,
+    path: str | None = None,
+    byte_offset: int | None = None,
+    issues: tuple[Issue, ...] = (),
+) -> Result:
+    """Return the result of a file, or an item of one, that failed for this reason."""
+    return Result(FileOutcome.FAILED, reason, message, path, byte_offset, issues)
 
 
-def failed(refusal: Refusal) -> Conclusion:
-    """Return the conclusion about a file that failed for this reason."""
-    return Conclusion(FileOutcome.FAILED, refusal=refusal)
+def held(message: str) -> Result:
+    """Return the result of a file that waits for room in the quota."""
+    return Result(FileOutcome.HELD, Reason.QUOTA_REACHED, message)
 
 
-def held(message: str) -> Conclusion:
-    """Return the conclusion about a file that waits for room in the quota."""
-    return Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, message))
+def results_of(
+    verdicts: Iterable[Resume | Result], created: Iterable[Outcome | ResumesError]
+) -> Iterator[Result]:
+    """Yield the result of each verdict; `created` has the outcome of each resume among them."""
+    answers = iter(created)
+    for verdict in verdicts:
+        yield verdict if isinstance(verdict, Result) else result_of(next(answers), verdict.warnings)
 
 
-def sum_up(items: Tally, skipped: SkippedMembers) -> Conclusion:
-    """Return the conclusion about a bundle, from at least one item.
+def result_of(outcome: Outcome | ResumesError, warnings: tuple[Issue, ...] = ()) -> Result:
+    """Return the result of a resume, of which only a created one has `warnings`; or of an error."""
+    match outcome:
+        case Created(id, _, replaced):
+            return Result(FileOutcome.DONE, resume_id=id, warnings=warnings, replaced=replaced)
+        case Duplicate(id):
+            end, why = FileOutcome.DUPLICATE, Reason.DUPLICATE
+            return Result(end, why, outcome.message, resume_id=id)
+        case QuotaReached():
+            return held(outcome.message)
+    reason = REASONS[outcome.code] or Reason.INTERNAL_ERROR
+    match outcome:
+        case InvalidJson():
+            return failed(reason, outcome.message, byte_offset=outcome.offset)
+        case InvalidResume():
+            return failed(reason, outcome.message, outcome.issues[0].path, issues=outcome.issues)
+        case NotFound():
+            return failed(reason, "The account was deleted")
+        case _:
+            return failed(reason, outcome.message)
 
-    Its outcome is the worst of theirs; a bundle is a duplicate only if all items are.
-    """
-    order = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
-    first = next(item for item in map(items.first, order) if item is not None)
+
+def sum_up(items: Tally, skipped: SkippedMembers) -> Result:
+    """Return the result of a bundle, from at least one item: the worst of theirs."""
+    first = next(item for item in map(items.first, WORST_FIRST) if item is not None)
     if first.outcome is FileOutcome.DONE:
-        return Conclusion(FileOutcome.DONE, items=items, skipped=skipped)
-    refusal = first.refusal or Refusal(Reason.INTERNAL_ERROR, "")
+        return Result(FileOutcome.DONE, items=items, skipped=skipped)
     where = f"{first.place}: " if first.place else ""
     count = f"{items}. " if items.total > 1 else ""
-    refusal = refusal._replace(message=f"{count}{where}{refusal.message}")
-    return Conclusion(first.outcome, refusal=refusal, items=items, skipped=skipped)
+    return Result(
+        first.outcome,
+        first.reason,
+        f"{count}{where}{first.message}",
+        first.path,
+        first.byte_offset,
+        first.issues,
+        items=items,
+        skipped=skipped,
+    )
 
 
-def conclusion_of(row: FileRow) -> Conclusion:
-    """Return the ledger's conclusion about a file, as far as its folder depends on it."""
+def recorded_result(row: FileRow) -> Result:
+    """Return the ledger's result of a file, as far as its folder depends on it."""
     if row.reason not in list(Reason):  # from a later version
-        return Conclusion(row.outcome)
-    return Conclusion(row.outcome, refusal=Refusal(Reason(row.reason), row.message or ""))
+        return Result(row.outcome)
+    return Result(row.outcome, Reason(row.reason), row.message or "")
 
 
-def verdict_of(conclusion: Conclusion) -> Verdict:
-    """Return the conclusion in the ledger's form."""
-    refusal = conclusion.refusal
-    if refusal is None:
-        return Verdict(conclusion.outcome)
-    reason, message, path, byte_offset, _ = refusal
-    return Verdict(conclusion.outcome, reason.value, message, path, byte_offset)
-
-
-def as_ledger_text(conclusion: Conclusion) -> str | None:
-    """Return the ledger's text about items and warnings: counts, and the first items not done.
-
-    None for a file of one resume without warnings.
-    """
-    tally, warnings = conclusion.items or Tally(), conclusion.warning_count
-    if not (tally.total or warnings):
-        return None
-    problems = (
-        Problem(
-            item.item,
-            escaped(item.place),
-            item.outcome.value,
-            **(item.refusal.as_dict() if item.refusal else {}),
-        )
-        for item in tally.iter_problems()
-    )
-    short = Items(
-        total=tally.total,
-        done=tally.counts[FileOutcome.DONE],
-        duplicate=tally.counts[FileOutcome.DUPLICATE],
-        held=tally.counts[FileOutcome.HELD],
-        failed=tally.counts[FileOutcome.FAILED],
-        problems=tuple(itertools.islice(problems, MAX_PROBLEMS)),
-        warnings=warnings,
-        skipped=conclusion.skipped.count,
-    )
-    return json.dumps(short.as_json())
-
-
-def parse(body: bytes, accepted: Format) -> Resume | Refusal:
+def parse(body: bytes, accepted: Format) -> Resume | Result:
     """Return the resume in these bytes, or why they are none."""
     try:
         return analyzer.parse_imported(body, accepted)
     except ResumesError as error:
-        return _refusal_of(error)
+        return result_of(error)
 
 
-def judge(body: bytes, accepted: Format) -> Resume | Refusal:
-    """Return what `parse` returns, and a refusal if it fails. Never raises."""
+def judge(body: bytes, accepted: Format) -> Resume | Result:
+    """Return what `parse` returns, and an internal error if it fails. Never raises."""
     try:
         return parse(body, accepted)
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
         return internal_error()
 
 
-CRASHED = Refusal(Reason.CRASHED, "The importer crashed each time it read this file")
+CRASHED = failed(Reason.CRASHED, "The importer crashed each time it read this file")
 
 
-def unreadable(error: OSError) -> Refusal:
-    """Return a refusal for a path that cannot be opened."""
+def unreadable(error: OSError) -> Result:
+    """Return the result of a file that cannot be opened."""
     # `NotAFile` is ours, so it has no message of the system.
     why = f"Cannot read it: {error.strerror}" if error.strerror else "Not a regular file"
-    return Refusal(Reason.UNREADABLE, why)
+    return failed(Reason.UNREADABLE, why)
 
 
 def log_exception(text: str, *values: object) -> None:
@@ -421,21 +424,8 @@ def log_exception(text: str, *values: object) -> None:
         logger.exception(text, *values)
 
 
-def internal_error() -> Refusal:
-    """Log the exception being handled, and return a refusal that names it by an id."""
+def internal_error() -> Result:
+    """Log the exception being handled, and return a result that names it by an id."""
     error_id = secrets.token_hex(4)
     log_exception("Internal error %s", error_id)
-    return Refusal(Reason.INTERNAL_ERROR, f"Internal error {error_id}; see the log")
-
-
-def _refusal_of(error: ResumesError) -> Refusal:
-    reason = REASONS[error.code] or Reason.INTERNAL_ERROR
-    match error:
-        case InvalidJson():
-            return Refusal(reason, error.message, byte_offset=error.offset)
-        case InvalidResume():
-            return Refusal(reason, error.message, error.issues[0].path, issues=error.issues)
-        case NotFound():
-            return Refusal(reason, "The account was deleted")
-        case _:
-            return Refusal(reason, error.message)
+    return failed(Reason.INTERNAL_ERROR, f"Internal error {error_id}; see the log")

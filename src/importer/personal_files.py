@@ -193,7 +193,7 @@ def _text_without(
         return content
     for part in kept:
         if part.refusal is not None:
-            raise CannotUnpack(part.refusal.reason, part.refusal.message)
+            raise json_texts.invalid_archive(part.refusal.message)
     content = without_mark(content)
     if is_by_line or json_texts.looks_like_lines(content):
         return b"".join(part.body + b"\n" for part in kept)

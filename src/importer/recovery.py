@@ -24,7 +24,7 @@ from importer.batch import Candidate, PendingFiling, dismiss_unfinished
 from importer.claims import Claim
 from importer.files import Known
 from importer.filing import ReadFile, aside_of, iter_places, put_back
-from importer.outcomes import Conclusion
+from importer.outcomes import Result
 from importer.slots import SlotEntry
 from resumes.analyzer import Format
 from resumes.errors import NotFound
@@ -90,24 +90,24 @@ def _plan_one(
             return Candidate(claim, known, is_alone=True)
         return None
     work = ReadFile(claim, signature, digest=entry.digest)
-    conclusion = outcomes.conclusion_of(row)
+    result = outcomes.recorded_result(row)
     if os.path.lexists(aside):
-        return PendingFiling(work, conclusion)
+        return PendingFiling(work, result)
     is_stored = row.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE)
     if found != signature or not _has_content(path, entry.digest, is_stored=is_stored):
         # At `claim.source` it would not have been moved.
         places = (
-            f"{root}/{place}" for place in iter_places(claim, conclusion) if place != claim.source
+            f"{root}/{place}" for place in iter_places(claim, result) if place != claim.source
         )
         moved = (place for place in places if files.find_signature(place) is not None)
         if (target := next(moved, None)) is not None:
-            return PendingFiling(work, conclusion, target)
+            return PendingFiling(work, result, target)
         if not (claim.is_return and found):  # it is gone, or a new file
             dismiss_unfinished(store, claim)
         return None
     if (recalled := _recall(store, root, accepted, claim, row)) is not None:
         return PendingFiling(work, recalled)
-    if row.is_under_way or claim.source not in iter_places(claim, conclusion):
+    if row.is_under_way or claim.source not in iter_places(claim, result):
         return Candidate(claim, Known(signature, math.inf), is_alone=True)
     return None
 
@@ -136,10 +136,8 @@ def _has_content(path: str, digest: bytes | None, *, is_stored: bool) -> bool:
         return is_stored
 
 
-def _recall(
-    store: Store, root: str, accepted: Format, claim: Claim, row: FileRow
-) -> Conclusion | None:
-    """Return the recorded conclusion about a file of one resume, even if a new import would differ; None
+def _recall(store: Store, root: str, accepted: Format, claim: Claim, row: FileRow) -> Result | None:
+    """Return the recorded result of a file of one resume, even if a new import would differ; None
     if the ledger has no resume of it."""
     items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
@@ -149,7 +147,8 @@ def _recall(
     resume_id = items[0].resume_id
     if items[0].outcome is not FileOutcome.DUPLICATE:
         replaced = import_ledger.list_replaced(store, claim.account_id, claim.id)
-        return outcomes.conclude_one(verdict, Created(resume_id, replaced=replaced))
-    conclusion = outcomes.conclude_one(verdict, Duplicate(resume_id))
-    refusal = outcomes.conclusion_of(row).refusal or conclusion.refusal
-    return conclusion._replace(refusal=refusal)
+        warnings = verdict.warnings  # none if it would be refused by now
+        return outcomes.result_of(Created(resume_id, replaced=replaced), warnings)
+    recorded = outcomes.recorded_result(row)
+    duplicate = outcomes.result_of(Duplicate(resume_id))
+    return duplicate._replace(message=recorded.message) if recorded.message else duplicate

@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from importer import files, outcomes, unpack
@@ -20,11 +20,11 @@ from importer.files import Signature
 from importer.filing import OF_THE_PROCESS, ReadFile
 from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
-from importer.outcomes import Conclusion, ItemConclusion, Refusal, Tally
+from importer.outcomes import Result, Tally
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError
 from resumes.store import import_ledger
-from resumes.store.creation import Creation, NewResume, Outcome, create_files
+from resumes.store.creation import Creation, NewResume, create_files
 from resumes.store.import_ledger import IN_PROGRESS
 
 
@@ -32,7 +32,7 @@ class Portion(NamedTuple):
     """A part of a bundle, and its resume or why it has none."""
 
     part: Part
-    verdict: Resume | Refusal
+    verdict: Resume | Result
 
 
 class Bundle:
@@ -73,20 +73,20 @@ class Bundle:
         self.is_being_read = False
         return portions
 
-    def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
-        """Record the conclusion about an item."""
+    def conclude(self, portion: Portion, result: Result) -> None:
+        """Record the result of an item."""
         part = portion.part
-        self._items.add(ItemConclusion(part.number, part.place, *conclusion[:5]))
+        self._items.add(result._replace(item=part.number, place=part.place))
 
-    def sum_up(self) -> Conclusion:
-        """Return the conclusion about the bundle. Call it after the last item's `conclude`."""
+    def sum_up(self) -> Result:
+        """Return the bundle's result. Call it after the last item's `conclude`."""
         return outcomes.sum_up(self._items, self._skipped)
 
 
 class Opened(NamedTuple):
-    """The bundle of a file, or its conclusion if it cannot be unpacked; and its first 64 KiB."""
+    """The bundle of a file, or its result if it cannot be unpacked; and its first 64 KiB."""
 
-    bundle: Bundle | Conclusion
+    bundle: Bundle | Result
     head: bytes = b""
 
 
@@ -101,11 +101,11 @@ def open_bundle(descriptor: int, claim: Claim, options: Options) -> Opened:
         bundle = Bundle(content, claim.name, accepted, options.limits, options.tuning)
         return Opened(bundle, head)
     except CannotUnpack as error:
-        end = outcomes.failed(error.refusal)._replace(skipped=error.skipped)
+        end = error.refusal
     except OSError as error:
-        end = outcomes.failed(outcomes.unreadable(error))
+        end = outcomes.unreadable(error)
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-        end = outcomes.failed(outcomes.internal_error())
+        end = outcomes.internal_error()
     return Opened(end, head)
 
 
@@ -139,7 +139,7 @@ class Pipeline(BatchImporter):
                 self._left = (*self._left, opened)
                 return
             work = self._bundles[0] = work._replace(head=opened.head)
-            if isinstance(opened.bundle, Conclusion):
+            if isinstance(opened.bundle, Result):
                 self._finish(work, opened.bundle)
                 return
             self._bundle = opened.bundle
@@ -147,7 +147,7 @@ class Pipeline(BatchImporter):
             if not self._slices and (portions := self._bundle.next_slice()):
                 self._slices = (portions,)
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            self._finish(work, outcomes.failed(outcomes.internal_error()))
+            self._finish(work, outcomes.internal_error())
             return
         if self._slices and self._commit_slice(work, self._bundle, self._slices[0]):
             return
@@ -166,7 +166,7 @@ class Pipeline(BatchImporter):
             return Opened(outcomes.held(message), self._read_head(work.claim))
         claim = self._count(work.claim)
         if is_last_attempt(claim):
-            return Opened(outcomes.failed(outcomes.CRASHED), self._read_head(claim))
+            return Opened(outcomes.CRASHED, self._read_head(claim))
         self._slot.begin_alone(claim, work.signature)
         try:
             opened = open_bundle(self._open_file(claim), claim, self._options)
@@ -215,7 +215,7 @@ class Pipeline(BatchImporter):
                 )
                 self._slices = [(portion,) for portion in portions]
             else:
-                bundle.conclude(portions[0], outcomes.failed(outcomes.internal_error()))
+                bundle.conclude(portions[0], outcomes.internal_error())
             return True
         is_gone = isinstance(result, ResumesError)
         if is_gone and self.find_unowned([work]):
@@ -223,23 +223,19 @@ class Pipeline(BatchImporter):
             self._close()
             return True
         self._observe(Step.COMMITTED)
-        answers: Iterator[Outcome | ResumesError] = (
-            itertools.repeat(result) if isinstance(result, ResumesError) else iter(result)
-        )
+        created = itertools.repeat(result) if isinstance(result, ResumesError) else result
+        verdicts = [portion.verdict for portion in portions]
         self._slices = self._slices[1:]
-        for portion in portions:
-            if isinstance(portion.verdict, Refusal):
-                bundle.conclude(portion, outcomes.failed(portion.verdict))
-            else:
-                bundle.conclude(portion, outcomes.conclude_one(portion.verdict, next(answers)))
+        for portion, end in zip(portions, outcomes.results_of(verdicts, created), strict=True):
+            bundle.conclude(portion, end)
         return not is_gone
 
-    def _finish(self, work: ReadFile, conclusion: Conclusion) -> None:
-        self.record(work, conclusion)
+    def _finish(self, work: ReadFile, result: Result) -> None:
+        self.record(work, result)
         self._slot.end_alone(work.claim.id)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
-        self.file_away([PendingFiling(work._replace(digest=digest), conclusion)])
+        self.file_away([PendingFiling(work._replace(digest=digest), result)])
 
     def _close(self) -> None:
         self._bundle, self._slices = None, ()

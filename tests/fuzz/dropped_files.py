@@ -22,11 +22,8 @@ from importer.json_texts import CannotUnpack
 from importer.options import Limits, Options
 from importer.outcomes import (
     NONE_SKIPPED,
-    Conclusion,
-    ItemConclusion,
-    Refusal,
+    Result,
     Tally,
-    as_ledger_text,
 )
 from importer.slices import Bundle, Portion
 from resumes.analyzer import Resume
@@ -67,7 +64,7 @@ def check_dropped_file(data: bytes) -> None:
     except CannotUnpack as error:
         _check_refusal(error.refusal)
         _check_items_cannot_be_had(dropped, error.refusal)
-        _check_report(dropped, outcomes.failed(error.refusal))
+        _check_report(dropped, error.refusal)
     else:
         if verdict is None:
             _check_portions(dropped, portions)
@@ -110,7 +107,7 @@ _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
 }
 
 
-def _try(path: Path, name: str) -> Resume | Refusal | None:
+def _try(path: Path, name: str) -> Resume | Result | None:
     """The verdict on the file where it lies; None for a bundle."""
     claim = Claim("0" * 24, "a" * 16, "ana", name, is_return=True)
     descriptor = files.open_file(path)
@@ -129,19 +126,21 @@ def _iter_portions(path: Path, name: str) -> Iterator[Portion]:
         yield from portions
 
 
-def _check_one(dropped: Dropped, verdict: Resume | Refusal) -> None:
+def _check_one(dropped: Dropped, verdict: Resume | Result) -> None:
     """A file of one resume says what the same bytes say when they are parsed."""
     assert verdict == outcomes.judge(dropped.body, FORMAT)
-    if isinstance(verdict, Refusal):
+    if isinstance(verdict, Result):
         _check_refusal(verdict)
         assert verdict.byte_offset is None or verdict.byte_offset <= len(dropped.body)
-        _check_report(dropped, outcomes.failed(verdict))
+        _check_report(dropped, verdict)
     else:
         check_stored(verdict)
-        _check_report(dropped, Conclusion(FileOutcome.DONE, "f" * 24, warnings=verdict.warnings))
+        _check_report(
+            dropped, Result(FileOutcome.DONE, resume_id="f" * 24, warnings=verdict.warnings)
+        )
 
 
-def _check_refusal(refusal: Refusal) -> None:
+def _check_refusal(refusal: Result) -> None:
     assert refusal.reason is not Reason.INTERNAL_ERROR, "an error that nobody declared"
     assert is_harmless(refusal.message)
     assert refusal.byte_offset is None or refusal.byte_offset >= 0
@@ -156,7 +155,7 @@ def _check_portions(dropped: Dropped, portions: list[Portion]) -> None:
     for portion in portions:
         part = portion.part
         assert is_harmless(part.place)
-        if isinstance(portion.verdict, Refusal):
+        if isinstance(portion.verdict, Result):
             _check_refusal(portion.verdict)
         if dropped.content is not None:
             end = dropped.content.index(part.body, end) + len(part.body)
@@ -168,9 +167,9 @@ def _check_portions(dropped: Dropped, portions: list[Portion]) -> None:
     items = Tally()
     for portion in portions:
         items.add(_concluded(portion))
-    conclusion = outcomes.sum_up(items, NONE_SKIPPED)
-    assert (as_ledger_text(conclusion) or "").isascii()
-    _check_report(dropped, conclusion)
+    result = outcomes.sum_up(items, NONE_SKIPPED)
+    assert (result.as_ledger_text() or "").isascii()
+    _check_report(dropped, result)
 
 
 def _check_items(dropped: Dropped, portions: list[Portion]) -> None:
@@ -184,7 +183,7 @@ def _check_items(dropped: Dropped, portions: list[Portion]) -> None:
         assert json.dumps(read) == json.dumps(expected)
 
 
-def _check_items_cannot_be_had(dropped: Dropped, refusal: Refusal) -> None:
+def _check_items_cannot_be_had(dropped: Dropped, refusal: Result) -> None:
     """An array that is refused as no JSON is none to others either."""
     if _is_array(dropped) and refusal.reason is Reason.INVALID_JSON:
         assert dropped.content is not None
@@ -203,20 +202,19 @@ def _is_array(dropped: Dropped) -> bool:
     return extension in (packed if is_packed else {".json"}) and json_texts.is_json_bundle(content)
 
 
-def _concluded(portion: Portion) -> ItemConclusion:
+def _concluded(portion: Portion) -> Result:
     part, verdict = portion.part, portion.verdict
-    if isinstance(verdict, Refusal):
-        return ItemConclusion(part.number, part.place, FileOutcome.FAILED, refusal=verdict)
-    return ItemConclusion(
-        part.number, part.place, FileOutcome.DONE, "f" * 24, warnings=verdict.warnings
-    )
+    if isinstance(verdict, Result):
+        return verdict._replace(item=part.number, place=part.place)
+    done = Result(FileOutcome.DONE, resume_id="f" * 24, warnings=verdict.warnings)
+    return done._replace(item=part.number, place=part.place)
 
 
-def _check_report(dropped: Dropped, conclusion: Conclusion) -> None:
+def _check_report(dropped: Dropped, result: Result) -> None:
     """It can be written, read, shown, and told from a resume when somebody drops it."""
     claim = Claim("0" * 24, "a" * 16, "ana", dropped.name)
     signature = files.Signature(1, len(dropped.body), 0)
-    report = filing.compose(claim, signature, conclusion, sha256=None, now_us=0)
+    report = filing.compose(claim, signature, result, sha256=None, now_us=0)
     assert all(map(is_harmless, report.decode().split("\n")))
     assert json.loads(report)["file"] == dropped.name
     assert filing.parse_report(report)

@@ -21,7 +21,7 @@ from importer.json_texts import (
     looks_like_lines,
     unpack_content,
 )
-from importer.outcomes import Refusal
+from importer.outcomes import Result
 from resumes.errors import InvalidJson
 from resumes.import_reasons import Reason
 from tests.support.inbox.packing import LIMITS, WIDE, gzipped
@@ -225,7 +225,7 @@ def parts_of(content: Bytes, *, is_by_line: bool = False) -> list[Part]:
     return list(unpack_content(content, LIMITS, is_by_line=is_by_line))
 
 
-def refusal_of(content: Bytes, *, is_by_line: bool = False) -> Refusal:
+def refusal_of(content: Bytes, *, is_by_line: bool = False) -> Result:
     with pytest.raises(CannotUnpack) as caught:
         unpack_content(content, LIMITS, is_by_line=is_by_line)
     return caught.value.refusal

@@ -19,7 +19,7 @@ from cli.session import Session, choose_account, pass_session
 from importer import files, json_texts, outcomes, unpack
 from importer.dry_run import RehearsedAccount, find_why
 from importer.files import SystemFolders
-from importer.outcomes import Conclusion, Refusal, SkippedMembers
+from importer.outcomes import Result, SkippedMembers
 from importer.unpack import Limits, Part, Unpacked
 from resumes.analyzer import Format, Resume
 from resumes.errors import InvalidArgument, Issue, TooLarge
@@ -83,7 +83,7 @@ class Source(NamedTuple):
     """A file, or `-` for standard input; with a refusal, a subfolder that cannot be read."""
 
     path: str
-    refusal: Refusal | None = None
+    refusal: Result | None = None
 
 
 def _shown(path: str) -> str:
@@ -99,7 +99,7 @@ class SourceDocument:
     """The path of the source; `-` for standard input."""
     item: int | None
     position: str | None
-    verdict: Resume | Refusal
+    verdict: Resume | Result
     digest: bytes
     label: str | None = None
     """The label by the first folder of a zip's member."""
@@ -152,7 +152,7 @@ def _open(source: Source, limits: Limits) -> Unpacked:
             return unpack.unpack(path, body, limits)
         return Unpacked(iter([Part(0, "", body)]))
     except InvalidArgument as error:
-        refusal = Refusal(Reason.UNREADABLE, error.message)
+        refusal = outcomes.failed(Reason.UNREADABLE, error.message)
     except TooLarge:
         refusal = json_texts.file_too_large(limits).refusal
     except unpack.CannotUnpack as error:
@@ -193,7 +193,8 @@ def _scan_folder(folder: str, sources: list[Source], ignored: SkippedFiles) -> N
                     _scan_folder(entry.path, sources, ignored)
                 except OSError as error:  # the other folders can still be read
                     message = f"Cannot read {safe_text(entry.path)}: {error.strerror}"
-                    sources.append(Source(entry.path, Refusal(Reason.UNREADABLE, message)))
+                    refusal = outcomes.failed(Reason.UNREADABLE, message)
+                    sources.append(Source(entry.path, refusal))
         elif (why := find_why(entry.path)) is not None:
             ignored.counts[why] += 1
         else:
@@ -231,7 +232,7 @@ def import_(
         sources, ignored = find_sources(paths)
         accepted = settings.format.for_account(chosen.first_month)
         documents = iter_documents(sources, settings, accepted, _say_skipped)
-        results: Iterator[tuple[SourceDocument, Conclusion]]
+        results: Iterator[tuple[SourceDocument, Result]]
         if dry_run:
             rehearsed = RehearsedAccount(store, chosen)
             results = ((read, rehearsed.conclude(read.verdict, read.digest)) for read in documents)
@@ -239,25 +240,24 @@ def import_(
             results = iter_imported(store, chosen, documents, label)
         with status_line(is_wanted=len(sources) > 1 and not session.as_json) as show:
             number = 0
-            for document, conclusion in results:
+            for document, result in results:
                 # In the inbox the file would be held; this command does not wait for free quota.
-                is_full = conclusion.outcome is FileOutcome.HELD
+                is_full = result.outcome is FileOutcome.HELD
                 has_room = has_room and not is_full
-                outcome = FileOutcome.FAILED if is_full else conclusion.outcome
+                outcome = FileOutcome.FAILED if is_full else result.outcome
                 counts[outcome] += 1
                 if session.as_json:
-                    refusal = conclusion.refusal
-                    result = document.as_json(
+                    shown = document.as_json(
                         outcome=outcome,
-                        reason=refusal and refusal.reason,
-                        message=refusal and refusal.message,
-                        resumeId=conclusion.resume_id,
-                        warnings=issues_as_json(conclusion.warnings),
-                        replaced=conclusion.replaced,
+                        reason=result.reason,
+                        message=result.message or None,
+                        resumeId=result.resume_id,
+                        warnings=issues_as_json(result.warnings),
+                        replaced=result.replaced,
                     )
-                    put_json_line(result)
+                    put_json_line(shown)
                 elif show is None or outcome is not FileOutcome.DONE:
-                    say(line(outcome, document.name, _remark(conclusion)))
+                    say(line(outcome, document.name, _remark(result)))
                 if show is not None:
                     number += document.item in (None, 1)  # the first document of a source
                     show(f"Importing file {number:,} of {len(sources):,}", number, len(sources))
@@ -279,7 +279,7 @@ def iter_imported(
     account: AccountInfo,
     documents: Iterator[SourceDocument],
     label: str | None = None,
-) -> Iterator[tuple[SourceDocument, Conclusion]]:
+) -> Iterator[tuple[SourceDocument, Result]]:
     """Store the documents; yield each with its outcome, in order."""
     while batch := list(itertools.islice(documents, BATCH)):
         new = [
@@ -287,26 +287,23 @@ def iter_imported(
             for document in batch
             if isinstance(document.verdict, Resume)
         ]
-        created = iter(creation.create(store, account.id, new) if new else ())
-        for document in batch:
-            if isinstance(document.verdict, Refusal):
-                yield document, outcomes.failed(document.verdict)
-            else:
-                yield document, outcomes.conclude_one(document.verdict, next(created))
+        created = creation.create(store, account.id, new) if new else ()
+        verdicts = [document.verdict for document in batch]
+        yield from zip(batch, outcomes.results_of(verdicts, created), strict=True)
 
 
 def _say_skipped(path: str, members: SkippedMembers) -> None:
     say(line("skipped", _shown(path), members.describe()))
 
 
-def _remark(conclusion: Conclusion) -> str | None:
-    if conclusion.refusal is not None:
-        return conclusion.refusal.message
+def _remark(result: Result) -> str | None:
+    if result.message:
+        return result.message
     remarks = []
-    if conclusion.replaced:
-        remarks.append(f"replaced {', '.join(conclusion.replaced)}")
-    if conclusion.warnings:
-        count = counted(len(conclusion.warnings), "warning")
+    if result.replaced:
+        remarks.append(f"replaced {', '.join(result.replaced)}")
+    if result.warnings:
+        count = counted(len(result.warnings), "warning")
         remarks.append(f"{count} (`resumes validate` shows them)")
     return "; ".join(remarks) or None
 
@@ -335,7 +332,7 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
         verdict = document.verdict
         issues: tuple[Issue, ...] = ()
         warnings: tuple[Issue, ...] = ()
-        if isinstance(verdict, Refusal):
+        if isinstance(verdict, Result):
             issues = verdict.issues or (Issue("", verdict.message),)
         else:
             warnings = verdict.warnings
@@ -343,7 +340,7 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
         if session.as_json:
             result = document.as_json(
                 valid=not issues,
-                code=verdict.reason if isinstance(verdict, Refusal) else None,
+                code=verdict.reason if isinstance(verdict, Result) else None,
                 issues=issues_as_json(issues),
                 warnings=issues_as_json(warnings),
             )

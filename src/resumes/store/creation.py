@@ -43,7 +43,13 @@ from resumes.errors import (
 from resumes.store import identifiers, import_ledger
 from resumes.store.forgotten import FORGET_KEY, find_forgotten, subjects_of
 from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
-from resumes.store.import_ledger import ClaimedFile, FileOutcome, Verdict, nameless
+from resumes.store.import_ledger import (
+    WORST_FIRST,
+    ClaimedFile,
+    FileOutcome,
+    Verdict,
+    nameless,
+)
 from resumes.store.schema import (
     account_usage,
     accounts,
@@ -576,7 +582,7 @@ def _add_to_ledger(
             rows.items.append(
                 (creation.account_id, claim.claim_id, new.item, verdict.outcome.value, outcome.id)
             )
-    worst = min(verdicts, key=lambda verdict: _WORST_FIRST.index(verdict.outcome))
+    worst = min(verdicts, key=lambda verdict: WORST_FIRST.index(verdict.outcome))
     if worst.reason == ErrorCode.FORGOTTEN:
         claim = claim._replace(name=nameless(claim.name))
     if any(isinstance(outcome, PersonErased) for outcome in outcomes):
@@ -595,8 +601,6 @@ def _add_to_ledger(
 
 
 _DONE = Verdict(FileOutcome.DONE)
-# A file is a duplicate only if all its items are.
-_WORST_FIRST = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
 
 
 def _verdict(outcome: Outcome) -> Verdict:

@@ -52,6 +52,15 @@ class FileOutcome(StrEnum):
     DONE = "done"
 
 
+WORST_FIRST: Final = (
+    FileOutcome.HELD,
+    FileOutcome.FAILED,
+    FileOutcome.DONE,
+    FileOutcome.DUPLICATE,
+)
+"""A bundle has the first of these outcomes that one of its items has."""
+
+
 class ClaimedFile(NamedTuple):
     """A file that an importer processes. `name` is its path below the watched folder, escaped."""
 

@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 
-from importer.outcomes import Refusal
+from importer.outcomes import Result
 from importer.unpack import CannotUnpack, Limits, Part, unpack
 
 LIMITS = Limits(max_bytes=2_000, max_file_bytes=20_000, max_parts=50, max_members=40)
@@ -64,7 +64,7 @@ def bodies(name: str, body: bytes, limits: Limits = WIDE) -> list[bytes]:
     return [part.body for part in parts]
 
 
-def refusal_of(name: str, body: bytes, limits: Limits = WIDE) -> Refusal:
+def refusal_of(name: str, body: bytes, limits: Limits = WIDE) -> Result:
     """Why nothing of the file can be had, which is said before the first part is asked for."""
     try:
         unpack(name, body, limits)
