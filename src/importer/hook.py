@@ -66,9 +66,7 @@ class HookBatch:
         if len(self.account_names) < MAX_ACCOUNTS and accounts.NAME.fullmatch(report.account):
             self.account_names.add(report.account)
         if len(self.lines) < MAX_FILES and self.chars < MAX_LIST_CHARS:
-            fields = report._asdict()
-            del fields["claim_id"], fields["is_retry"], fields["is_kept"]
-            self.lines.append(_json_line(fields))
+            self.lines.append(_json_line(report.as_json()))
             self.chars += len(self.lines[-1])
 
     def due_at(self, quiet_s: float, longest_s: float) -> float:

@@ -11,6 +11,9 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.watched_folder import FAILED
 
+FIELDS = ("account", "name", "outcome", "reason", "message", "filedAs", "resumeId", "warnings")
+"""What `--json` and a hook's list say about a file: the first fields of `FileReport`."""
+
 
 class FileReport(NamedTuple):
     """The outcome of a file. `name` is its path below ROOT, escaped; `filed_as` its present path, as
@@ -29,6 +32,10 @@ class FileReport(NamedTuple):
     """Whether the file had failed before and was retried."""
     is_kept: bool = False
     """Whether the file stays in the inbox, because it is too large to copy to another disk."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the fields for other programs; `warnings` is a count."""
+        return dict(zip(FIELDS, self, strict=False))
 
 
 def as_report(claim: Claim, result: Result, target: str, *, is_kept: bool = False) -> FileReport:

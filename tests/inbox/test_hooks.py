@@ -313,12 +313,12 @@ def test_the_list_has_a_line_for_each_file_and_its_owner_alone_may_read_it() -> 
         "outcome": "done",
         "reason": None,
         "message": None,
-        "filed_as": "/drop/_done/2026-01-01/cv-0123abcd.json",
-        "resume_id": "2" * 24,
+        "filedAs": "/drop/_done/2026-01-01/cv-0123abcd.json",
+        "resumeId": "2" * 24,
         "warnings": 0,
     }
     assert second["message"] == 'Invalid "JSON"\n'
-    assert os.fsencode(second["filed_as"]) == b"/drop/\xff/x.json"
+    assert os.fsencode(second["filedAs"]) == b"/drop/\xff/x.json"
 
 
 def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> None:

@@ -18,7 +18,6 @@ from typing import Any
 import click
 
 from cli.commands.keys import check_key_file, make_first_key, show_once_or_revoke, write_key
-from cli.commands.watch import as_json
 from cli.errors import ExitCode, Failed
 from cli.groups import PORT, Folder, command
 from cli.output import Column, instant, put, put_json, put_table, safe_text, say
@@ -224,7 +223,7 @@ def _put_summary(demo: Demo, *, url: str | None, is_kept: bool) -> None:
                 "url": url,
                 "key": demo.secret,
                 "resumes": demo.resumes,
-                "files": [as_json(report) for report in demo.reports],
+                "files": [report.as_json() for report in demo.reports],
             }
         )
         return

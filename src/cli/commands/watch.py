@@ -17,13 +17,11 @@ from cli.progress import Meter, metered
 from cli.session import Session, pass_session
 from cli.signals import end_with_standard_input, stop_event
 from importer import service
+from importer.notices import FIELDS
 from importer.service import FileReport, Ignored
 from resumes import process_memory, watched_folder
 from resumes.store.retention import Sweeper
 from resumes.store.search_index import Indexer
-
-FIELDS = ("account", "name", "outcome", "reason", "message", "filedAs", "resumeId", "warnings")
-"""What `--json` prints about a file: the first fields of `FileReport`; `warnings` is a count."""
 
 
 def _put_ignored(session: Session, file: Ignored) -> None:
@@ -160,12 +158,7 @@ def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator
 def put_outcome(session: Session, meter: Meter, report: FileReport) -> None:
     """Print the file's outcome: as data with `--json`, otherwise as a message or a count."""
     if session.as_json:
-        put_json_line(as_json(report))
+        put_json_line(report.as_json())
     else:
         again = " (retry)" if report.is_retry else ""
         meter.put_file(report.outcome, f"{report.name}{again}", report.message)
-
-
-def as_json(report: FileReport) -> dict[str, Any]:
-    """Return the file's outcome as `--json` prints it, one line per file."""
-    return dict(zip(FIELDS, report, strict=False))
