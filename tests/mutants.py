@@ -115,7 +115,10 @@ AREAS: Final[Mapping[str, Area]] = {
     ),
     "quota": Area(("resumes/store/creation.py",), ("store/test_creating.py",)),
     "importing": Area(
-        tuple(f"importer/{name}.py" for name in ("batch", "filing", "recovery", "slots")),
+        tuple(
+            f"importer/{name}.py"
+            for name in ("batch", "filing", "pending", "reader", "recovery", "slots")
+        ),
         ("inbox",),
     ),
     "analyzer": Area(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import files, inbox, outcomes
-from importer.batch import FailureReason, NotImported, inspect
 from importer.claims import Claim
 from importer.files import escaped
 from importer.filing import ReadFile, folder_of
@@ -20,6 +19,7 @@ from importer.inbox import Seen
 from importer.notices import FileReport, Remark, Summary, as_report, unowned, untaken
 from importer.options import Options
 from importer.outcomes import Result
+from importer.reader import FailureReason, NotImported, inspect
 from importer.slices import Bundle, open_bundle
 from resumes import watched_folder
 from resumes.analyzer import Resume

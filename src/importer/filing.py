@@ -159,6 +159,8 @@ class FileState(StrEnum):
     """It is where it was found, or next to that, with other content than was checked."""
     WRITTEN_TO = "written to"
     """It was filed, and a process still has it open for writing."""
+    UNRETURNED = "unreturned"
+    """It was filed with other content than was checked, and cannot be moved back."""
     UNMOVABLE = "unmovable"
     """It was not moved, for a reason that concerns it or its folder alone."""
     KEPT = "kept"
@@ -231,7 +233,7 @@ class Filer:
         except FileNotFoundError:
             pass  # it was taken away already; it was imported
         except OSError as error:
-            return FilingResult(FileState.WRITTEN_TO, target, files.describe(error))
+            return FilingResult(FileState.UNRETURNED, target, files.describe(error))
         return FilingResult(FileState.FILED, target)
 
     def _move(self, work: ReadFile, result: Result) -> tuple[str, bool]:

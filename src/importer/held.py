@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import json_texts
-from importer.batch import Candidate, QuotaBacklog
 from importer.claims import Claim
 from importer.files import escaped_before, find_head, find_sha256
 from importer.filing import load_report, report_path
+from importer.pending import QuotaBacklog
+from importer.reader import Candidate
 from resumes.clock import timestamp
 from resumes.errors import Conflict, NotFound, QuotaReached
 from resumes.store import (

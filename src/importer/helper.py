@@ -24,12 +24,12 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from importer import files
-from importer.batch import Candidate, NotImported, QuotaBacklog
-from importer.claims import Claim
 from importer.failpoints import Observer
 from importer.notices import FileReport
 from importer.options import Options
-from importer.slices import Pipeline
+from importer.pending import Ended, QuotaBacklog
+from importer.pipeline import Pipeline
+from importer.reader import Candidate, NotImported
 from importer.slots import Slot
 from resumes import process_memory
 from resumes.errors import ResumesError, StoreError
@@ -81,9 +81,7 @@ class Answer(NamedTuple):
     answer is not to a batch."""
 
     left: list[NotImported] | None = None
-    over: tuple[str, ...] = ()
-    """Claim ids of finished files."""
-    moved_back: tuple[Claim, ...] = ()
+    ends: tuple[Ended, ...] = ()
     reports: tuple[FileReport, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     under_way: int = 0
@@ -282,7 +280,7 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
     is_in_trouble = False
     while True:
         store.check_threads()
-        may_take = not is_in_trouble and not pipeline.is_stuck
+        may_take = not is_in_trouble and not pipeline.pending.is_stuck
         wait_s = AGAIN_S
         if may_take and (waiting or pipeline.can_go_on):
             wait_s = 0.0
@@ -290,27 +288,25 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
             wait_s = LONG_S
         if tasks.poll(wait_s):
             waiting.append(tasks.recv())
-        left = None
+        left = unopened = None
         if waiting and may_take:
             batch = waiting.popleft()
-            pipeline.set_queues(dict(batch.queues))
+            pipeline.pending.set_queues(dict(batch.queues))
             left = pipeline.read(batch.candidates)
         try:
             pipeline.commit()
-            pipeline.go_on()
+            unopened = pipeline.go_on()
             is_in_trouble = False
         except (StoreError, OSError) as error:
             is_in_trouble = True
             why = error.message if isinstance(error, ResumesError) else str(error)
             remarks.append(("trouble", why))
-        over, moved_back = pipeline.take_ends()
-        unopened = tuple(
-            left.claim for left in pipeline.take_left()
-        )  # none of their items are stored yet
-        ends = over + tuple(claim.id for claim in unopened), moved_back + unopened
-        is_stuck = is_in_trouble or pipeline.is_stuck
-        said = tuple(reports), tuple(remarks)
-        answers.send(Answer(left, *ends, *said, pipeline.under_way, is_stuck))
+        ends = pipeline.pending.take_ends()
+        if unopened is not None:  # none of its items are stored yet
+            ends.append(Ended(unopened.claim, is_new=True))
+        is_stuck = is_in_trouble or pipeline.pending.is_stuck
+        said = tuple(ends), tuple(reports), tuple(remarks)
+        answers.send(Answer(left, *said, pipeline.under_way, is_stuck))
         reports.clear()
         remarks.clear()
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from importer.batch import Candidate, FailureReason, NotImported
 from importer.claims import Claim, ClaimIds
 from importer.files import describe, escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes
 from importer.notices import Notices, unowned, untaken
 from importer.options import Options
+from importer.reader import Candidate, FailureReason, NotImported
 from importer.watcher import EVERYTHING
 from resumes.clock import Clock
 from resumes.store.accounts import AccountInfo

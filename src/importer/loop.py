@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from importer import slots
-from importer.batch import Candidate, FailureReason, NotImported, dismiss_unfinished
 from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import Signature, describe, escaped
@@ -23,8 +22,10 @@ from importer.helper import SLOT, Batch, Helper, Setup
 from importer.intake import STUCK_INTERVAL_S, Intake
 from importer.notices import FileReport, Notices, Progress, Summary, untaken
 from importer.options import Options
-from importer.recovery import plan_recovery
-from importer.slices import Pipeline
+from importer.pending import Ended
+from importer.pipeline import Pipeline
+from importer.reader import Candidate, FailureReason, NotImported
+from importer.recovery import dismiss_unfinished, plan_recovery
 from importer.slots import Slot, SlotEntry
 from importer.watcher import Changes
 from resumes import watched_folder
@@ -119,7 +120,7 @@ class Importer:
     @property
     def is_stuck(self) -> bool:
         """Whether a file could not be filed away; nothing new is taken until then."""
-        return self._pipeline.is_stuck or self._helper.is_stuck
+        return self._pipeline.pending.is_stuck or self._helper.is_stuck
 
     @property
     def leads(self) -> bool:
@@ -185,7 +186,7 @@ class Importer:
             for inbox in self.intake.inboxes.values()
             for due, name in inbox.list_awaited()
         ]
-        return settling + self._pipeline.list_awaited()
+        return settling + self._pipeline.pending.list_awaited()
 
     # Turns
 
@@ -217,16 +218,15 @@ class Importer:
             self._find_owners()
         self._hear_helper()
         self._pipeline.commit()
-        self._pipeline.go_on()
-        unopened = self._pipeline.take_left()
-        self._note_resumed(unopened, {file.claim.id: file.signature for file in unopened})
+        if (unopened := self._pipeline.go_on()) is not None:
+            self._note_resumed([unopened], {unopened.claim.id: unopened.signature})
         if self._may_take:
             self.intake.look()
             self._check_account_owners()
             self._give_helper()
             self._take()
             self._pipeline.commit()
-        self._note_ends(*self._pipeline.take_ends())
+        self._note_ends(self._pipeline.pending.take_ends())
         self._returns.answer()
         if self._returns.has_released and not self._is_working:
             self._maintenance_due = self._monotonic()  # more held files may be waiting
@@ -279,9 +279,10 @@ class Importer:
         by_id = {account.id: account for account in self._accounts}
         unknown = self._find_unknown(held.keys())
         resumed = {file.claim.account_id for file in self._resumed}
-        busy = self._pipeline.unpacking_account_ids | resumed | unknown
-        unfiled = self._pipeline.first_unfiled
-        self._pipeline.set_queues(self._returns.release(by_id, busy=busy, unfiled=unfiled))
+        busy = self._pipeline.bundles.account_ids | resumed | unknown
+        pending = self._pipeline.pending
+        queues = self._returns.release(by_id, busy=busy, unfiled=pending.first_held)
+        pending.set_queues(queues)
         self._note_unknown(unknown)
         self._returns.take_requests(self.intake.claim_ids)
         self._find_owners()
@@ -407,7 +408,7 @@ class Importer:
             self._tell_unreached(entry.claim, error)
         for ended in plan.ended:
             self._hold(ended.work.claim)
-        self._pipeline.adopt(plan.ended)
+        self._pipeline.pending.adopt(plan.ended)
         self._resume(plan.resumed)
         for _ in entries:
             self._observe(Step.RECOVERED)
@@ -434,12 +435,12 @@ class Importer:
         is_working = self._pipeline.under_way > 0
         self._helper.supervise(backlog=backlog, is_working=is_working)
         while self._helper.is_free and (candidates := self.intake.next_batch(SLOT)):
-            self._helper.give(Batch(candidates, self._pipeline.queues))
+            self._helper.give(Batch(candidates, self._pipeline.pending.queues))
 
     def _hear_helper(self) -> None:
         for answer in self._helper.iter_answers():
             self._note_left(answer.left or ())
-            self._note_ends(answer.over, answer.moved_back)
+            self._note_ends(answer.ends)
             for key, sentence in answer.remarks:
                 self.notices(key, sentence)
             for report in answer.reports:
@@ -490,13 +491,13 @@ class Importer:
                 self._returns.end(file.claim.id, is_over=file.why is FailureReason.GONE)
             self.intake.leave(file)
 
-    def _note_ends(self, over: Iterable[str], moved_back: Iterable[Claim]) -> None:
-        self._kept_ids.difference_update(over)
-        for claim_id in over:
-            self.intake.end(claim_id)
-            self._returns.end(claim_id)
-        for claim in moved_back:
-            self.intake.look_again(claim)
+    def _note_ends(self, ends: Iterable[Ended]) -> None:
+        for claim, is_new in ends:
+            self._kept_ids.discard(claim.id)
+            self.intake.end(claim.id)
+            self._returns.end(claim.id)
+            if is_new:
+                self.intake.look_again(claim)
 
     def _filed(self, report: FileReport) -> None:
         self.filed += 1

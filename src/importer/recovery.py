@@ -14,21 +14,23 @@
 Each step may be cut off, and is repeated then (pitfalls I1, I6).
 """
 
+import contextlib
 import math
 import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from importer import files, outcomes
-from importer.batch import Candidate, PendingFiling, dismiss_unfinished
 from importer.claims import Claim
 from importer.files import Known
 from importer.filing import ReadFile, aside_of, iter_places, put_back
 from importer.outcomes import Result
+from importer.pending import PendingFiling
+from importer.reader import Candidate
 from importer.slots import SlotEntry
 from resumes.analyzer import Format
-from resumes.errors import NotFound
-from resumes.store import Store, accounts, import_history, import_ledger
+from resumes.errors import Conflict, NotFound
+from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
@@ -152,3 +154,20 @@ def _recall(store: Store, root: str, accepted: Format, claim: Claim, row: FileRo
     recorded = outcomes.recorded_result(row)
     duplicate = outcomes.result_of(Duplicate(resume_id))
     return duplicate._replace(message=recorded.message) if recorded.message else duplicate
+
+
+CUT_OFF = "Its import was cut off, and it is no longer in its folder. Retry it when it is back"
+
+
+def dismiss_unfinished(store: Store, claim: Claim) -> None:
+    """Dismiss the file if the ledger says that it is being imported: no process will finish that.
+
+    A filed file stays in the list: its disk may be detached, and is not scanned for new files when
+    it is back. Raises StoreError.
+    """
+    with contextlib.suppress(NotFound, Conflict):  # another process has dismissed it
+        row = import_history.get_file(store, claim.id, account_id=claim.account_id)
+        if row.is_under_way and claim.is_return:
+            import_requests.refuse_request(store, claim.account_id, claim.id, CUT_OFF)
+        elif row.is_under_way:
+            import_requests.dismiss_files(store, [row])

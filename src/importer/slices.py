@@ -2,29 +2,26 @@
 
 import itertools
 import os
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from importer import files, outcomes, unpack
-from importer.batch import (
-    BatchImporter,
-    FailureReason,
-    NotImported,
-    PendingFiling,
-    is_last_attempt,
-    is_store_failure,
-)
+from importer.batch import Ledger, is_store_failure
 from importer.claims import Claim
-from importer.failpoints import Step
+from importer.failpoints import Observer, Step
 from importer.files import Signature
 from importer.filing import OF_THE_PROCESS, ReadFile
 from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Result, Tally
+from importer.pending import PendingFiling, PendingFilings
+from importer.reader import FailureReason, NotImported, Reader, is_last_attempt
+from importer.slots import Slot
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError
-from resumes.store import import_ledger
-from resumes.store.creation import Creation, NewResume, create_files
+from resumes.store import Store, import_ledger
+from resumes.store.creation import Creation, NewResume
 from resumes.store.import_ledger import IN_PROGRESS
 
 
@@ -109,67 +106,87 @@ def open_bundle(descriptor: int, claim: Claim, options: Options) -> Opened:
     return Opened(end, head)
 
 
-class Pipeline(BatchImporter):
-    """Imports files and bundles. One bundle at a time is unpacked; other bundles wait in the inbox."""
+class BundleImporter:
+    """Imports bundles. One at a time is unpacked; others wait in the inbox."""
 
-    _bundle: Bundle | None = None
-    _slices: Sequence[Sequence[Portion]] = ()
-    """The slices of the bundle that were read and are not committed."""
-    _left: Sequence[NotImported] = ()
+    def __init__(
+        self,
+        store: Store,
+        ledger: Ledger,
+        reader: Reader,
+        pending: PendingFilings,
+        slot: Slot,
+        options: Options,
+        observe: Observer,
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._reader = reader
+        self._pending = pending
+        self._slot = slot
+        self._options = options
+        self._observe = observe
+        self._works: deque[ReadFile] = deque()
+        self._bundle: Bundle | None = None
+        """The first of them, once it is opened."""
+        self._slices: Sequence[Sequence[Portion]] = ()
+        """Its slices that were read and are not committed."""
+
+    def __len__(self) -> int:
+        """Return how many bundles wait or are being unpacked."""
+        return len(self._works)
 
     @property
-    def unpacking_account_ids(self) -> set[str]:
-        """The accounts of bundles that wait or are being unpacked, and will use more of the quota."""
-        return {work.claim.account_id for work in self._bundles}
+    def account_ids(self) -> set[str]:
+        """The accounts of the bundles, which will use more of the quota."""
+        return {work.claim.account_id for work in self._works}
 
-    def go_on(self) -> None:
-        """Retry filing, and store the next slice of the first bundle; file the bundle after its last.
+    def add(self, work: ReadFile) -> None:
+        """Unpack the bundle after the others."""
+        self._works.append(work)
+
+    def advance(self) -> NotImported | None:
+        """Store the next slice of the first bundle; file the bundle after its last. Return the bundle if it
+        turns out not to be importable.
 
         Raises StoreError; the next call continues there.
         """
-        super().go_on()
-        if not self._bundles:
-            return
-        work = self._bundles[0]
+        if not self._works:
+            return None
+        work = self._works[0]
         if self._bundle is None:
             opened = self._open(work)
             if isinstance(opened, NotImported):
                 self._close()
                 self._slot.end([work.claim.id])
-                self._left = (*self._left, opened)
-                return
-            work = self._bundles[0] = work._replace(head=opened.head)
+                return opened
+            work = self._works[0] = work._replace(head=opened.head)
             if isinstance(opened.bundle, Result):
                 self._finish(work, opened.bundle)
-                return
+                return None
             self._bundle = opened.bundle
         try:
             if not self._slices and (portions := self._bundle.next_slice()):
                 self._slices = (portions,)
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
             self._finish(work, outcomes.internal_error())
-            return
-        if self._slices and self._commit_slice(work, self._bundle, self._slices[0]):
-            return
-        self._finish(work, self._bundle.sum_up())
-
-    def take_left(self) -> Sequence[NotImported]:
-        """Return the bundles that turned out not to be importable since the last call."""
-        left, self._left = self._left, ()
-        return left
+            return None
+        if not (self._slices and self._commit_slice(work, self._bundle, self._slices[0])):
+            self._finish(work, self._bundle.sum_up())
+        return None
 
     def _open(self, work: ReadFile) -> Opened | NotImported:
         """Return the opened bundle, or why it is not imported: it is gone, has changed and so is a new
         file, or cannot be opened. Raises an OSError that says nothing about it (`OF_THE_PROCESS`)."""
-        message = self.find_queue(work.claim)
+        message = self._pending.find_queue(work.claim)
         if message is not None:
-            return Opened(outcomes.held(message), self._read_head(work.claim))
+            return Opened(outcomes.held(message), self._reader.read_head(work.claim))
         claim = self._count(work.claim)
         if is_last_attempt(claim):
-            return Opened(outcomes.CRASHED, self._read_head(claim))
+            return Opened(outcomes.CRASHED, self._reader.read_head(claim))
         self._slot.begin_alone(claim, work.signature)
         try:
-            opened = open_bundle(self._open_file(claim), claim, self._options)
+            opened = open_bundle(self._reader.open_file(claim), claim, self._options)
         except FileNotFoundError:
             return NotImported(claim, FailureReason.GONE)
         except OSError as error:
@@ -199,12 +216,10 @@ class Pipeline(BatchImporter):
             for part, verdict in portions
             if isinstance(verdict, Resume)
         ]
-        row = self.row(work)
+        row = self._ledger.row(work)
         creation = Creation(work.claim.account_id, new, self._store.clock(), row, IN_PROGRESS)
         try:
-            (result,) = create_files(
-                self._store, [creation], deadline_s=self._options.tuning.write_timeout_s
-            )
+            (result,) = self._ledger.create([creation])
         except Exception as error:
             if is_store_failure(error):
                 raise
@@ -218,8 +233,8 @@ class Pipeline(BatchImporter):
                 bundle.conclude(portions[0], outcomes.internal_error())
             return True
         is_gone = isinstance(result, ResumesError)
-        if is_gone and self.find_unowned([work]):
-            self.end([work])
+        if is_gone and self._ledger.find_unowned([work]):
+            self._pending.end([work])
             self._close()
             return True
         self._observe(Step.COMMITTED)
@@ -231,19 +246,19 @@ class Pipeline(BatchImporter):
         return not is_gone
 
     def _finish(self, work: ReadFile, result: Result) -> None:
-        self.record(work, result)
+        self._ledger.record(work, result)
         self._slot.end_alone(work.claim.id)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
-        self.file_away([PendingFiling(work._replace(digest=digest), result)])
+        self._pending.file_away([PendingFiling(work._replace(digest=digest), result)])
 
     def _close(self) -> None:
         self._bundle, self._slices = None, ()
-        self._bundles.popleft()
+        self._works.popleft()
 
     def drop(self) -> None:
-        """Forget all work in progress, and close its files."""
+        """Forget all bundles."""
         if self._bundle is not None and not self._bundle.is_being_read:
-            self._slot.end_alone(self._bundles[0].claim.id)
-        super().drop()
-        self._bundle, self._slices, self._left = None, (), ()
+            self._slot.end_alone(self._works[0].claim.id)
+        self._works.clear()
+        self._bundle, self._slices = None, ()

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from cli.commands.resumes import CATCH_UP_TIMEOUT_S, EXPORT_CATCH_UP_TIMEOUT_S, SEARCH_TIMEOUT_S
-from importer import batch, hook, watcher
+from importer import hook, reader, watcher
 from importer.hook import Hook
 from importer.options import Options
 from resumes.filesystems import DISK_FLOOR_BYTES
@@ -94,10 +94,10 @@ SENTENCES: Final = {
         f"| resumes in a bundle | {OPTIONS.limits.max_parts:,} |",
         f"| members in a zip | {OPTIONS.limits.max_members:,} |",
         f"unchanged for `--settle` seconds ({OPTIONS.settle_s:g} by default)",
-        f"unchanged for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle` seconds or for one {duration(batch.MIN_OPEN_S)}, whichever is longer",
-        f"keeps trying for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle` seconds "
-        f"(one {duration(batch.MAX_SETTLE_TIMES * OPTIONS.settle_s)} by default)",
-        f"process has a file open, it waits until the file has been unchanged for {duration(batch.UNKNOWN_WRITER_SETTLE_S)}",
+        f"unchanged for {reader.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle` seconds or for one {duration(reader.MIN_OPEN_S)}, whichever is longer",
+        f"keeps trying for {reader.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle` seconds "
+        f"(one {duration(reader.MAX_SETTLE_TIMES * OPTIONS.settle_s)} by default)",
+        f"process has a file open, it waits until the file has been unchanged for {duration(reader.UNKNOWN_WRITER_SETTLE_S)}",
         f"If {OPTIONS.tuning.helper_from:,} or more files are waiting, the importer automatically starts a second",
         f"if a system limit was the reason, otherwise every {watcher.MAX_LIFETIME_S / 60:g} minutes |",
         f"no file has been processed for {duration(HOOK['quiet_s'])}, or after",

@@ -15,7 +15,6 @@ from tempfile import gettempdir
 from typing import Final, NamedTuple
 
 from importer import files, filing, json_texts, outcomes
-from importer.batch import inspect
 from importer.claims import Claim
 from importer.filing import ReadFile
 from importer.json_texts import CannotUnpack
@@ -25,6 +24,7 @@ from importer.outcomes import (
     Result,
     Tally,
 )
+from importer.reader import inspect
 from importer.slices import Bundle, Portion
 from resumes.analyzer import Resume
 from resumes.import_reasons import Reason

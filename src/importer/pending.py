@@ -1,0 +1,258 @@
+"""Pending filings: imported files that are to be filed, and tried again where that is not possible yet."""
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from importer.claims import Claim
+from importer.failpoints import Observer, Step
+from importer.files import escaped
+from importer.filing import Filer, FileState, ReadFile
+from importer.notices import FileReport, Remark, as_report
+from importer.outcomes import Result
+from importer.slots import Slot
+from resumes.store.import_ledger import FileOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaBacklog:
+    """The held files of an account: which came first, and the message for those that join."""
+
+    first_claim_id: str
+    message: str
+
+
+RETRY_INTERVALS_S = {
+    FileState.WRITTEN_TO: 1.0,
+    FileState.UNRETURNED: 1.0,
+    FileState.UNMOVABLE: 5.0,
+    FileState.KEPT: 60.0,
+    FileState.STUCK: 0.0,
+}
+"""How long to wait before filing a file again, by the state in which it was left."""
+
+MAX_RETRY_INTERVAL_S = 60.0
+"""The upper limit of that interval for a file that cannot be moved; it doubles with each attempt."""
+
+OUTCOME_PHRASES = {
+    FileOutcome.DONE: "was imported",
+    FileOutcome.DUPLICATE: "is a duplicate",
+    FileOutcome.HELD: "is held",
+    FileOutcome.FAILED: "was rejected",
+}
+"""How messages name the outcome of a file that cannot be moved."""
+
+
+class PendingFiling(NamedTuple):
+    """A file whose outcome is in the ledger, and that still has to be filed."""
+
+    work: ReadFile
+    result: Result
+    target: str = ""
+    """Where it was moved to; empty if it was not."""
+    tries: int = 0
+    """How many attempts to move it have failed."""
+    due: float = -math.inf
+    """When the next attempt is due, on the monotonic clock."""
+    state: FileState | None = None
+    """The state in which the last attempt left it."""
+    is_kept: bool = False
+    """Whether it stays in the inbox, and was reported."""
+
+
+class Ended(NamedTuple):
+    """A file that is finished; with `is_new` it is back in the inbox, and counts as new."""
+
+    claim: Claim
+    is_new: bool = False
+
+
+class PendingFilings:
+    """The imported files of one process that are not filed yet."""
+
+    def __init__(
+        self,
+        filer: Filer,
+        slot: Slot,
+        *,
+        root: str,
+        on_filed: Callable[[FileReport], None],
+        remark: Remark,
+        observe: Observer,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._filer = filer
+        self._slot = slot
+        self._root = root
+        self._on_filed = on_filed
+        self._remark = remark
+        self._observe = observe
+        self._monotonic = monotonic
+        self.queues: dict[str, QuotaBacklog] = {}
+        """By account id, the held files that new ones queue behind (pitfalls I7)."""
+        self._files: dict[str, PendingFiling] = {}
+        """By claim id, imported files that are not moved yet, or still written to."""
+        self._ends: list[Ended] = []
+
+    def __len__(self) -> int:
+        """Return how many files are not finished."""
+        return len(self._files)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a file could not be filed; nothing new is taken until then (I11)."""
+        return any(file.state is FileState.STUCK for file in self._files.values())
+
+    def list_awaited(self) -> list[tuple[float, str]]:
+        """Return when to check the filed files that are still written to, and their names."""
+        return [
+            (file.due, file.work.claim.name)
+            for file in self._files.values()
+            if file.state is FileState.WRITTEN_TO
+        ]
+
+    def take_ends(self) -> list[Ended]:
+        """Return the files that were finished since the last call."""
+        ends, self._ends = self._ends, []
+        return ends
+
+    def file_away(self, ended: Iterable[PendingFiling]) -> None:
+        """File those files whose outcome is in the ledger, as far as that is possible now."""
+        ended = [*ended]
+        self.adopt(ended)
+        for file in ended:
+            self._note_queue(file.work.claim, file.result)
+        self._file(ended)
+
+    def _file(self, ended: Iterable[PendingFiling]) -> None:
+        """File each, and forget those that are finished; after an error all are tried again."""
+        states = {file.work.claim.id: self._try(file) for file in ended}
+        over = [claim_id for claim_id, state in states.items() if state not in RETRY_INTERVALS_S]
+        works = [self._files.pop(claim_id).work for claim_id in over]
+        self.end(works, {each for each in over if states[each] is FileState.CHANGED})
+
+    def set_queues(self, queues: dict[str, QuotaBacklog]) -> None:
+        """Make new files queue behind these, and behind held files that are not filed yet."""
+        self.queues = queues
+        for file in self._files.values():
+            self._note_queue(file.work.claim, file.result)
+
+    @property
+    def first_held(self) -> dict[str, str]:
+        """By account id, the claim of the first held file that could not be moved yet."""
+        files = sorted(self._files.items(), reverse=True)
+        return {
+            file.work.claim.account_id: claim_id
+            for claim_id, file in files
+            if file.result.outcome is FileOutcome.HELD
+        }
+
+    def _note_queue(self, claim: Claim, result: Result) -> None:
+        """Make later files of the account queue behind this one, if it is held."""
+        if result.outcome is FileOutcome.HELD:
+            # A bundle's own message counts its items; the first held item's says why.
+            first = result.items and result.items.first(FileOutcome.HELD)
+            message = (first or result).message
+            queue = self.queues.get(claim.account_id)
+            if queue is None or claim.id < queue.first_claim_id:
+                self.queues[claim.account_id] = QuotaBacklog(claim.id, message)
+
+    def find_queue(self, claim: Claim) -> str | None:
+        """Return the message for a file that queues behind held ones; None if there are none."""
+        queue = self.queues.get(claim.account_id)
+        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
+
+    def retry(self) -> None:
+        """Retry filing the files that are due."""
+        now = self._monotonic()
+        self._file([file for file in self._files.values() if now >= file.due])
+
+    def _try(self, ended: PendingFiling) -> FileState:
+        """File it as far as that is possible now; return the state in which it is."""
+        work, result = ended.work, ended.result
+        claim = work.claim
+        if ended.target:
+            filed = self._filer.check(work, ended.target)
+        else:
+            filed = self._filer.file_away(work, result)
+        problem, was = escaped(filed.problem), OUTCOME_PHRASES[result.outcome]
+        again_s = RETRY_INTERVALS_S.get(filed.state)
+        if filed.state is FileState.UNMOVABLE:
+            again_s = min(RETRY_INTERVALS_S[filed.state] * 2.0**ended.tries, MAX_RETRY_INTERVAL_S)
+        if again_s is not None:
+            close([work])
+            self._files[claim.id] = PendingFiling(
+                work._replace(descriptor=None),
+                result,
+                filed.target,
+                tries=min(ended.tries + 1, 10),
+                due=self._monotonic() + again_s,
+                state=filed.state,
+                is_kept=ended.is_kept or filed.state is FileState.KEPT,
+            )
+        elif claim.is_return or result.needs_report:
+            self._filer.tidy(claim, [result])
+        match filed.state:
+            case FileState.FILED | FileState.KEPT if not ended.is_kept:
+                is_kept = filed.state is FileState.KEPT
+                target = claim.path(self._root) if is_kept else filed.target
+                self._on_filed(as_report(claim, result, target, is_kept=is_kept))
+                if is_kept:
+                    self._remark(
+                        f"unmovable {claim.account_id} {problem}",
+                        f"{claim.name} {was} and stays where it is: {problem}. Delete it",
+                    )
+            case FileState.CHANGED:
+                self._remark(
+                    f"changed {claim.id}",
+                    f"{claim.name} was changed during its import; its new content will be imported as a "
+                    "separate file",
+                )
+            case FileState.UNRETURNED:
+                self._remark(
+                    f"changed {claim.id} {problem}",
+                    f"{claim.name} was changed during its import; its new content is in "
+                    f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
+                    f"back: {problem}. This will be retried",
+                )
+            case FileState.UNMOVABLE:
+                self._remark(
+                    f"unmovable {claim.account_id} {problem}",
+                    f"{claim.name} {was}, but cannot be moved: {problem}. It stays where it is; "
+                    "the move will be retried",
+                )
+            case FileState.STUCK:
+                self._remark(
+                    "unfiled",
+                    f"Cannot move {claim.name}: {problem}. It {was} and stays where it is; the move "
+                    "will be retried, and no new files will be imported until then",
+                )
+        return filed.state
+
+    def end(self, works: Sequence[ReadFile], new_ids: Container[str] = ()) -> None:
+        """Mark these files as finished; those with these claim ids count as new."""
+        close(works)
+        if works:
+            self._ends += (Ended(work.claim, work.claim.id in new_ids) for work in works)
+            if self._slot.end(work.claim.id for work in works):
+                self._observe(Step.ENDED)
+
+    def adopt(self, ended: Iterable[PendingFiling]) -> None:
+        """Take over files that another process imported; their claims are in the slot's note."""
+        self._files.update((file.work.claim.id, file) for file in ended)
+
+    def drop(self) -> None:
+        """Forget all files, and close them."""
+        close(file.work for file in self._files.values())
+        self._files.clear()
+
+
+def close(works: Iterable[ReadFile]) -> None:
+    """Close the files that are open."""
+    for work in works:
+        if work.descriptor is not None:
+            with contextlib.suppress(OSError):  # on a detached disk; it is closed nevertheless
+                os.close(work.descriptor)
