@@ -25,7 +25,7 @@ from importer.options import Options
 from importer.pending import Ended
 from importer.pipeline import Pipeline
 from importer.reader import Candidate, FailureReason, NotImported
-from importer.recovery import dismiss_unfinished, plan_recovery
+from importer.recovery import Recovery, dismiss_unfinished
 from importer.slots import Slot, SlotEntry
 from importer.watcher import Changes
 from resumes import watched_folder
@@ -86,6 +86,7 @@ class Importer:
         )
         self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
         self._returns = Reimports(store, root)
+        self._recovery = Recovery(store, str(root), options.format, options.account)
         self._helper = Helper(
             Setup(store.url, root, options, observe),
             on_answer=self.changes.mark,
@@ -376,9 +377,7 @@ class Importer:
 
     def _go_on_with(self, slot: Slot, entries: Collection[SlotEntry]) -> list[SlotEntry]:
         """Continue with the files in the slot's note; return those that cannot be reached for now."""
-        plan = plan_recovery(
-            self.store, str(self.root), self.options.format, entries, self.options.account
-        )
+        plan = self._recovery.plan(entries)
         if slot.number in self._left_slots:
             self.intake.give_up(slot.number)
         unreached = {entry.claim.id: entry for entry, _ in plan.unreached}

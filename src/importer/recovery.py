@@ -1,15 +1,17 @@
-"""Recovery: a dead process's work in progress is finished, or left to be found again.
+"""Recovery: what a dead process had under way is finished, or left to be found again.
 
-    noted, not read             one of these may have killed the process: each is read alone under its
-                                claim (I10)
-    read, not in the ledger     a new file; read alone too if it killed a process
-    in the ledger, not moved    imported again under its claim, which the ledger knows; a held or
-                                failed file only if the ledger has another outcome for it now
-    the same, changed since     a new file
-    moved                       checked again, as the process would have done (I4)
-    set aside, to be copied     copied, or put back if it was changed or is not in the ledger
-    being unpacked              continued under its claim, after the items that are stored; if it is
-                                gone or was changed since, it is dismissed
+    state       how far a file got                     what is done
+    noted       not read: one of these may have        read alone under its claim (I10)
+                killed the process
+    read        read, not in the ledger                a new file; read alone too if it killed a process
+    aside       set aside, not in the ledger           put back
+    copying     set aside, in the ledger               copied, or put back if it was changed
+    committed   in the ledger, not moved               filed as the ledger says; if it has no resume of it,
+                                                       imported again under its claim, after the items that
+                                                       are stored; a held or failed file stays in its place
+    moved       in the ledger, and where that says     checked again, as the process would have done (I4)
+    lost        in the ledger, and changed or gone     a new file; no longer listed as being imported
+    changed     not in the ledger, changed or gone     a new file
 
 Each step may be cut off, and is repeated then (pitfalls I1, I6).
 """
@@ -18,11 +20,12 @@ import contextlib
 import math
 import os
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import NamedTuple
 
 from importer import files, outcomes
 from importer.claims import Claim
-from importer.files import Known
+from importer.files import Known, Signature
 from importer.filing import ReadFile, aside_of, iter_places, put_back
 from importer.outcomes import Result
 from importer.pending import PendingFiling
@@ -36,7 +39,20 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
 
 
-class Recovery(NamedTuple):
+class State(StrEnum):
+    """How far a file got, by its slot's note, the ledger and the folders."""
+
+    NOTED = "noted"
+    READ = "read"
+    ASIDE = "aside"
+    COPYING = "copying"
+    COMMITTED = "committed"
+    MOVED = "moved"
+    LOST = "lost"
+    CHANGED = "changed"
+
+
+class Plan(NamedTuple):
     """What to do with files that were under way."""
 
     resumed: list[Candidate]
@@ -47,79 +63,119 @@ class Recovery(NamedTuple):
     """Files whose state cannot be known for now, and why."""
 
 
-def plan_recovery(
-    store: Store,
-    root: str,
-    accepted: Format,
-    entries: Iterable[SlotEntry],
-    default_account: str | None,
-) -> Recovery:
-    """Return what to do with files that were under way. `default_account` owns the files directly in
-    ROOT. Raises StoreError."""
-    recovery = Recovery([], [], [])
-    for entry in sorted(entries):  # by claim
-        try:
-            planned = _plan_one(store, root, accepted, entry, default_account)
-        except OSError as error:  # concerns its folder alone
-            recovery.unreached.append((entry, error))
-            continue
-        if isinstance(planned, Candidate):
-            recovery.resumed.append(planned)
-        elif planned is not None:
-            recovery.ended.append(planned)
-    return recovery
+class Recovery(NamedTuple):
+    """Recovers the files of one ROOT. `default_account` owns the files directly in it."""
 
+    store: Store
+    root: str
+    accepted: Format
+    default_account: str | None
 
-def _plan_one(
-    store: Store, root: str, accepted: Format, entry: SlotEntry, default_account: str | None
-) -> Candidate | PendingFiling | None:
-    """Return what to do with a file; None if it is gone or counts as new. Raises StoreError and OSError."""
-    claim, signature = entry.claim, entry.signature
-    claim = claim._replace(attempt=claim.attempt + entry.is_begun)
-    path, aside = claim.path(root), aside_of(root, claim)
-    found = files.find_signature(path)
-    row = None if signature is None else _find_row(store, claim)
-    if signature is None or row is None:
-        if os.path.lexists(aside):
-            put_back(root, claim, aside)
-        elif (
-            found is not None
-            and (signature is None or (claim.attempt and found == signature))
-            and (claim.is_return or _is_of_its_account(store, claim, default_account))
-        ):
-            # It has settled already: to wait again would forget the attempt.
-            known = None if signature is None else Known(signature, math.inf)
-            return Candidate(claim, known, is_alone=True)
-        return None
-    work = ReadFile(claim, signature, digest=entry.digest)
-    result = outcomes.recorded_result(row)
-    if os.path.lexists(aside):
-        return PendingFiling(work, result)
-    is_stored = row.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE)
-    if found != signature or not _has_content(path, entry.digest, is_stored=is_stored):
+    def plan(self, entries: Iterable[SlotEntry]) -> Plan:
+        """Return what to do with files that were under way. Raises StoreError."""
+        plan = Plan([], [], [])
+        for entry in sorted(entries):  # by claim
+            try:
+                planned = self._plan_one(entry)
+            except OSError as error:  # concerns its folder alone
+                plan.unreached.append((entry, error))
+                continue
+            if isinstance(planned, Candidate):
+                plan.resumed.append(planned)
+            elif planned is not None:
+                plan.ended.append(planned)
+        return plan
+
+    def _plan_one(self, entry: SlotEntry) -> Candidate | PendingFiling | None:
+        """Do what its state asks for; return what to do with the file, and None if it is gone or counts
+        as new. Raises StoreError and OSError."""
+        claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
+        found = files.find_signature(claim.path(self.root))
+        row = None if entry.signature is None else _find_row(self.store, claim)
+        result = outcomes.recorded_result(row) if row else None
+        state, target = self._find_state(entry, found, result)
+        # It has settled already: to wait again would forget the attempt.
+        known = None if entry.signature is None else Known(entry.signature, math.inf)
+        alone = Candidate(claim, known, is_alone=True)
+        match state:
+            case State.NOTED | State.READ:
+                is_due = state is State.NOTED or claim.attempt
+                return alone if is_due and self._is_of_its_account(claim) else None
+            case State.ASIDE:
+                put_back(self.root, claim, aside_of(self.root, claim))
+                return None
+            case State.CHANGED:
+                return None
+            case State.LOST:
+                if not (claim.is_return and found):  # else it is in its place, and was edited
+                    dismiss_unfinished(self.store, claim)
+                return None
+        assert entry.signature is not None
+        assert row is not None
+        assert result is not None
+        if state is State.COMMITTED:
+            if (recalled := self._recall(claim, row)) is not None:
+                result = recalled
+            elif row.is_under_way or claim.source not in iter_places(claim, result):
+                return alone
+            else:
+                return None
+        work = ReadFile(claim, entry.signature, digest=entry.digest)
+        return PendingFiling(work, result, target)
+
+    def _find_state(
+        self, entry: SlotEntry, found: Signature | None, result: Result | None
+    ) -> tuple[State, str]:
+        """Return the state, and the path at which a moved file is. Raises OSError."""
+        claim, signature = entry.claim, entry.signature
+        is_aside = os.path.lexists(aside_of(self.root, claim))
+        if result is None:
+            if is_aside:
+                return State.ASIDE, ""
+            if found is not None and signature is None:
+                return State.NOTED, ""
+            return State.READ if found is not None and found == signature else State.CHANGED, ""
+        if is_aside:
+            return State.COPYING, ""
+        is_stored = result.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE)
+        path = claim.path(self.root)
+        if found == signature and _has_content(path, entry.digest, is_stored=is_stored):
+            return State.COMMITTED, ""
         # At `claim.source` it would not have been moved.
         places = (
-            f"{root}/{place}" for place in iter_places(claim, result) if place != claim.source
+            f"{self.root}/{place}" for place in iter_places(claim, result) if place != claim.source
         )
         moved = (place for place in places if files.find_signature(place) is not None)
-        if (target := next(moved, None)) is not None:
-            return PendingFiling(work, result, target)
-        if not (claim.is_return and found):  # it is gone, or a new file
-            dismiss_unfinished(store, claim)
-        return None
-    if (recalled := _recall(store, root, accepted, claim, row)) is not None:
-        return PendingFiling(work, recalled)
-    if row.is_under_way or claim.source not in iter_places(claim, result):
-        return Candidate(claim, Known(signature, math.inf), is_alone=True)
-    return None
+        target = next(moved, "")
+        return State.MOVED if target else State.LOST, target
 
+    def _is_of_its_account(self, claim: Claim) -> bool:
+        """Return whether it was filed before, or its account still has the folder's name, or had it, by which
+        a file in the inbox is owned."""
+        if claim.is_return:
+            return True
+        folder, is_below, _ = claim.source.partition("/")
+        owner = accounts.find_owner(self.store, folder if is_below else self.default_account or "")
+        return owner is not None and owner.id == claim.account_id
 
-def _is_of_its_account(store: Store, claim: Claim, default_account: str | None) -> bool:
-    """Return whether the account still has the folder's name, or had it, by which a file in the inbox is
-    owned."""
-    folder, is_below, _ = claim.source.partition("/")
-    owner = accounts.find_owner(store, folder if is_below else default_account or "")
-    return owner is not None and owner.id == claim.account_id
+    def _recall(self, claim: Claim, row: FileRow) -> Result | None:
+        """Return the recorded result of a file of one resume, even if a new import would differ; None
+        if the ledger has no resume of it."""
+        items = import_ledger.find_items(self.store, claim.account_id, claim.id, limit=1)
+        if not items or items[0].item != 0:
+            return None
+        accepted = self.accepted.for_account(claim.first_month)
+        verdict = outcomes.judge(
+            files.find_body(claim.path(self.root), accepted.max_bytes), accepted
+        )
+        resume_id = items[0].resume_id
+        if items[0].outcome is not FileOutcome.DUPLICATE:
+            replaced = import_ledger.list_replaced(self.store, claim.account_id, claim.id)
+            warnings = verdict.warnings  # none if it would be refused by now
+            return outcomes.result_of(Created(resume_id, replaced=replaced), warnings)
+        recorded = outcomes.recorded_result(row)
+        duplicate = outcomes.result_of(Duplicate(resume_id))
+        return duplicate._replace(message=recorded.message) if recorded.message else duplicate
 
 
 def _find_row(store: Store, claim: Claim) -> FileRow | None:
@@ -136,24 +192,6 @@ def _has_content(path: str, digest: bytes | None, *, is_stored: bool) -> bool:
         return digest is None or files.digest(files.load(path, files.HASHED_BYTES).body) == digest
     except OSError:
         return is_stored
-
-
-def _recall(store: Store, root: str, accepted: Format, claim: Claim, row: FileRow) -> Result | None:
-    """Return the recorded result of a file of one resume, even if a new import would differ; None
-    if the ledger has no resume of it."""
-    items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
-    if not items or items[0].item != 0:
-        return None
-    accepted = accepted.for_account(claim.first_month)
-    verdict = outcomes.judge(files.find_body(claim.path(root), accepted.max_bytes), accepted)
-    resume_id = items[0].resume_id
-    if items[0].outcome is not FileOutcome.DUPLICATE:
-        replaced = import_ledger.list_replaced(store, claim.account_id, claim.id)
-        warnings = verdict.warnings  # none if it would be refused by now
-        return outcomes.result_of(Created(resume_id, replaced=replaced), warnings)
-    recorded = outcomes.recorded_result(row)
-    duplicate = outcomes.result_of(Duplicate(resume_id))
-    return duplicate._replace(message=recorded.message) if recorded.message else duplicate
 
 
 CUT_OFF = "Its import was cut off, and it is no longer in its folder. Retry it when it is back"

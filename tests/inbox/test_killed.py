@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import re
 import signal
 import time
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from importer import outcomes
+from importer import outcomes, recovery
 from importer.failpoints import Observer, Step
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
@@ -57,6 +58,11 @@ def test_killed_at_every_step_each_file_is_imported_exactly_once(
     drain: Drain, fresh: Fresh, kills: int, stride: int
 ) -> None:
     kill_at_every_step(drain, fresh, kills=kills, stride=stride)
+
+
+def test_the_table_of_recovery_has_every_state() -> None:
+    rows = re.findall(r"^    (\w+)", recovery.__doc__ or "", re.MULTILINE)
+    assert rows == ["state", *recovery.State]
 
 
 def test_no_report_lies_alone_when_an_importer_is_killed_as_it_removes_several(
