@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from watchfiles import Change
-from watchfiles._rust_notify import RustNotify
+from watchfiles import Change, watch
 
 from importer.files import escaped
 from importer.notices import Notices
@@ -83,8 +82,8 @@ class Changes:
 
 
 Events = Iterator[Collection[tuple[int, str]]]
-"""Groups of events, each a `watchfiles.Change` and an absolute path. The first group is empty, and is
-yielded as soon as the listening begins."""
+"""Groups of events, each a `watchfiles.Change` and an absolute path. The first group may be empty, and
+tells that the listening has begun."""
 
 Source = Callable[[Collection[str], bool, threading.Event], Events]
 """Yields the events in the folders at the paths, and below them if `is_recursive`, until the
@@ -92,23 +91,23 @@ Source = Callable[[Collection[str], bool, threading.Event], Events]
 
 
 def native_events(paths: Collection[str], is_recursive: bool, stop: threading.Event) -> Events:
-    """Yield the system's own events.
-
-    `watchfiles.watch` does not tell when it begins to listen.
-    """
-    with RustNotify(
-        [*paths],
+    """Yield the system's own events; an empty group when there were none for a second, which also tells
+    that the listening has begun."""
+    # A group ends after 40 ms of silence or 100 ms in all; shorter steps cost an idle process more.
+    return watch(
+        *paths,
+        watch_filter=None,
+        debounce=100,
+        step=40,
+        stop_event=stop,
+        rust_timeout=1_000,
+        yield_on_timeout=True,
         debug=False,
+        raise_interrupt=False,
         force_polling=False,
-        poll_delay_ms=0,
         recursive=is_recursive,
         ignore_permission_denied=False,  # True would ignore the limit of watches too
-    ) as notify:
-        yield ()
-        # A group ends after 40 ms of silence or 100 ms in all; shorter steps cost an idle
-        # process more. There is no timeout, because each timeout may lose a change.
-        while isinstance(group := notify.watch(100, 40, 0, stop), set):
-            yield group
+    )
 
 
 def polling_reason(path: Path, mountinfo: str | None = None) -> str | None:
@@ -289,11 +288,10 @@ class Listener:
     def _run(self, attempt: Attempt) -> None:
         error: BaseException = EOFError()
         try:
-            events = self._source(attempt.paths, self._is_recursive, attempt.stop)
-            next(events)
-            attempt.since_s = self._monotonic()
-            self._changes.mark(EVERYTHING)  # a scan finds earlier changes
-            for group in events:
+            for group in self._source(attempt.paths, self._is_recursive, attempt.stop):
+                if math.isinf(attempt.since_s):
+                    attempt.since_s = self._monotonic()
+                    self._changes.mark(EVERYTHING)  # a scan finds earlier changes
                 self._mark(group, attempt)
         except BaseException as raised:  # noqa: BLE001  (a panic in Rust is not an Exception)
             error = raised
