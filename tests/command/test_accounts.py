@@ -397,6 +397,7 @@ def test_rotate_prints_the_new_key_and_gives_the_old_one_its_grace(acme: Command
     assert f"{second['id']} no longer works." in rotated.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grace", ["0", "24h"])
 def test_a_rotation_whose_key_cannot_be_shown_leaves_the_old_key_as_it_was(
     acme: CommandLine, closed_pipe: int, grace: str

@@ -104,11 +104,11 @@ def fill(acme: CommandLine) -> None:
     }
     for name, body in files.items():
         (inbox / "acme" / name).write_bytes(body)
-    acme("watch", "--once")
+    acme("watch", "--once", "--settle", "0")
     acme.succeeds("plans", "set", "business", "--max-resumes", "0")
     (inbox / "acme/held.json").write_bytes(theirs(16))
     (inbox / "acme/held.ndjson").write_bytes(theirs(17) + b"\n" + other(8))
-    acme("watch", "--once")
+    acme("watch", "--once", "--settle", "0")
 
 
 def names_in(acme: CommandLine) -> set[str]:
@@ -167,6 +167,7 @@ class Killed(BaseException):
     """Ends a command as a signal would, at the point where it is raised."""
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_and_repeated_it_comes_to_the_same_end(
     filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +237,7 @@ def test_one_account_forgets_and_another_does_not(acme: CommandLine, tmp_path: P
         (acme.home / f"inbox/{account}").mkdir(parents=True, exist_ok=True)
         (acme.home / f"inbox/{account}/cv.json").write_bytes(theirs())
         (acme.home / f"inbox/{account}/bad.json").write_bytes(theirs()[:-2])
-    acme("watch", "--once")
+    acme("watch", "--once", "--settle", "0")
     acme.succeeds("forget", EMAIL, "--account", "acme", "--yes")
     assert acme.answers("list", "--account", "acme", "--json")["resumes"] == []
     assert len(acme.answers("list", "--account", "bolt", "--json")["resumes"]) == 1
@@ -252,7 +253,7 @@ def test_what_cannot_be_written_again_is_named_and_is_a_failure(acme: CommandLin
     assert said.exit_code == 0
     (acme.home / "inbox/acme").mkdir(parents=True, exist_ok=True)
     (acme.home / "inbox/acme/cv.json").write_bytes(theirs())
-    acme("watch", "--once")
+    acme("watch", "--once", "--settle", "0")
     said = acme("forget", EMAIL, "--yes")
     assert said.exit_code == 1
     assert "xyzzy plughsson.zip may name the person" in said.output
@@ -309,7 +310,7 @@ def test_people_of_the_same_name_or_address_keep_their_files(acme: CommandLine) 
     }
     for name, body in (theirs_alone | kept).items():
         (inbox / name).write_bytes(body)
-    acme("watch", "--once")
+    acme("watch", "--once", "--settle", "0")
     resumes = acme.answers("list", "--json")["resumes"]
     with open_home(acme.home) as store:
         owner = accounts.get_account(store, "acme")
@@ -335,7 +336,7 @@ def test_a_store_on_postgresql_forgets_with_its_folder(
     (inbox / "cv.json").write_bytes(theirs())
     (inbox / "class.ndjson").write_bytes(other(1) + b"\n" + theirs(1))
     on = ("--database", url)
-    acme(*on, "watch", "--once")
+    acme(*on, "watch", "--once", "--settle", "0")
     said = acme(*on, "forget", EMAIL, "--yes")
     assert said.exit_code == 0, said.output
     assert mentions(acme.home / "inbox") == []
@@ -350,7 +351,7 @@ def bodies_in(acme: CommandLine, **files: bytes) -> None:
     (acme.home / "inbox/acme").mkdir(parents=True, exist_ok=True)
     for name, body in files.items():
         (acme.home / "inbox/acme" / name.replace("_", ".")).write_bytes(body)
-    acme("watch", "--once")
+    acme("watch", "--once", "--settle", "0")
 
 
 def test_a_picture_beside_the_resume_is_named_since_it_may_be_of_the_person(
@@ -402,6 +403,7 @@ def a_file(acme: CommandLine, name: str) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_the_same_id_erases_the_rest(
     acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -409,7 +411,7 @@ def test_killed_at_any_step_the_same_id_erases_the_rest(
     for account in ("acme", "bolt"):
         (acme.home / f"inbox/{account}").mkdir(parents=True, exist_ok=True)
         (acme.home / f"inbox/{account}/xyzzy-plughsson.json").write_bytes(theirs())
-    acme("watch", "--once")
+    acme("watch", "--once", "--settle", "0")
     (resume,) = acme.answers("list", "--account", "acme", "--json")["resumes"]
     write = Store.write
     for dies_at in range(1, 30):

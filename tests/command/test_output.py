@@ -254,6 +254,7 @@ def test_a_status_says_how_far_it_is(text: str, said: str) -> None:
 CLOSED = "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "how", "code", "said"),
     [

@@ -53,6 +53,7 @@ def test_an_export_can_be_created_again_or_names_what_is_left_out() -> None:
     assert exported.left_out == ("books",)
 
 
+@pytest.mark.slow
 def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
     replaced = []

@@ -205,6 +205,7 @@ def test_s13_a_store_that_was_moved_says_where_to_and_can_be_taken_back(
     assert acme.answers("db", "reopen", "--json")["movedTo"] is None
 
 
+@pytest.mark.slow
 def test_passwords_of_addresses_appear_nowhere(
     acme: CommandLine, shared_postgres: postgres.Server, tmp_path: Path
 ) -> None:

@@ -199,6 +199,7 @@ OF_PROCESSES: Final = (
 """What takes other processes, or a terminal, to be seen: that it is said somewhere is enough here."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", sorted({*TITLES} - {*OF_PROCESSES}))
 def test_what_is_seen_is_what_the_page_says(title: str, scene: Scene) -> None:
     if title in TYPED:

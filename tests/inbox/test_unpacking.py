@@ -67,6 +67,7 @@ DOCUMENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PACKERS)
 @settings(max_examples=30)
 @given(documents=DOCUMENTS)

@@ -160,6 +160,7 @@ def test_a_name_that_is_not_utf8_is_got_over(bench: Bench, watcher: Watcher) -> 
     assert bench.is_over
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goes", ["removed", "removed for a moment", "moved away"])
 def test_an_inbox_that_went_and_is_made_again_is_watched_again(
     bench: Bench, watcher: Watcher, tmp_path: Path, goes: str

@@ -10,7 +10,15 @@ from resumes.analyzer import Format
 from resumes.rendering import PageOptions, Renderer, compose
 from resumes.rendering.page import file_name
 from tests.support.documents import a_document, with_section
-from tests.support.pdfs import SAMPLES, Pdf, fold, load, read_with_pdftotext, require_fonts
+from tests.support.pdfs import (
+    EACH_SAMPLE,
+    SAMPLES,
+    Pdf,
+    fold,
+    load,
+    read_with_pdftotext,
+    require_fonts,
+)
 
 ID = "0123456789abcdef0123f7e2"
 
@@ -19,7 +27,7 @@ def composed(document: dict[str, Any], layout: str = "single") -> dict[str, Any]
     return compose(document, ID, PageOptions(layout=layout, is_anonymous=True))
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_who_it_is_of_stands_nowhere(renderer: Renderer, sample: str) -> None:
     require_fonts(sample)
     document = load(SAMPLES[sample])

@@ -94,6 +94,7 @@ def test_source_is_printed_as_it_is(renderer: Renderer, text: str) -> None:
     assert pdf.reader.metadata.title == " ".join(text.split("\n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_only_what_is_an_address_of_four_kinds_becomes_a_link(
     renderer: Renderer, address: str

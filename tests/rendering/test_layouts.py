@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering import PageOptions, Paper, Renderer, compose
 from tests.support.documents import a_document, with_section
-from tests.support.pdfs import SAMPLES, Pdf, load, read_with_pdftotext
+from tests.support.pdfs import EACH_LAYOUT, SAMPLES, Pdf, load, read_with_pdftotext
 
 COO = "long-senior-career-high-performer-en"
 PROFESSOR = "academic-publications-classic-it"
@@ -109,6 +108,7 @@ def languages(count: int, column: int) -> dict[str, Any]:
     return a_document(sections=sections)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "column"), [(3, 0), (4, 0), (5, 0), (7, 1)])
 @pytest.mark.parametrize(
     "layout", ["double", "newcondensed", "polished", "stockholm", "flipped_modern", "multicolumn"]
@@ -151,7 +151,7 @@ TWO_COLUMNS = {
 
 
 @pytest.mark.parametrize("sections", [{}, TWO_COLUMNS], ids=["one column", "two columns"])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH_LAYOUT)
 def test_contacts_are_divided_and_none_is_alone_on_the_last_line(
     renderer: Renderer, layout: str, sections: dict[str, Any]
 ) -> None:
@@ -199,7 +199,7 @@ def test_a_link_stands_with_what_it_is_of_and_not_as_the_first_line_of_the_text(
     assert "Keeps" not in line
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH_LAYOUT)
 def test_of_an_employer_and_a_title_one_is_bold(renderer: Renderer, layout: str) -> None:
     job = {"position": "Keeper", "workplace": "Tower", "dateRange": {"fromYear": 2001}}
     fonts = {}
@@ -224,6 +224,7 @@ def test_a_title_of_two_words_is_not_broken_after_the_first(
 # Pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sample", "layout"),
     [

@@ -16,6 +16,7 @@ from resumes.rendering.child import TEMPLATE
 from resumes.rendering.shapes import NOT_DRAWN, ROWS
 from tests.support.documents import a_document, with_each_field, with_section
 from tests.support.pdfs import (
+    EACH_LAYOUT,
     SAMPLES,
     Pdf,
     absent,
@@ -54,7 +55,7 @@ def test_the_template_has_the_layouts_of_the_format_and_no_package() -> None:
 
 
 @pytest.mark.parametrize("paper", Paper)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH_LAYOUT)
 def test_every_layout_is_drawn_on_every_paper(
     renderer: Renderer, layout: str, paper: Paper
 ) -> None:
@@ -234,7 +235,7 @@ def test_headings_in_capitals_are_words_for_programs_that_guess_by_position(
         assert [heading for heading in headings if heading not in lines] == []
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH_LAYOUT)
 def test_a_short_section_and_the_last_bullets_of_an_entry_stand_on_one_page(
     renderer: Renderer, layout: str
 ) -> None:
@@ -275,7 +276,7 @@ def test_the_size_of_the_text_is_that_of_the_style_times_that_of_the_layout(
     assert sizes.most_common(1)[0][0] == size_pt
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH_LAYOUT)
 def test_all_that_is_painted_is_decoration_and_of_a_level_its_words_alone_are_read(
     renderer: Renderer, layout: str
 ) -> None:
@@ -291,7 +292,7 @@ def test_all_that_is_painted_is_decoration_and_of_a_level_its_words_alone_are_re
     assert "a little" in both.elements()[-1].text
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EACH_LAYOUT)
 def test_pages_are_numbered_from_the_second_on(renderer: Renderer, layout: str) -> None:
     document = with_section("summaries", *[{"text": "Builds bridges. " * 200}] * 7)
     pages = Pdf(draw(renderer, document, layout)).reader.pages

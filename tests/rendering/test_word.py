@@ -21,6 +21,7 @@ from resumes.rendering.fonts import FOLDER
 from tests.support.documents import CORPUS, a_document, iter_files, with_each_field, with_section
 from tests.support.pdfs import (
     CJK,
+    EACH_SAMPLE,
     SAMPLES,
     absent,
     find_cjk_fonts,
@@ -107,7 +108,7 @@ def assert_whole(word: Word, document: dict[str, Any]) -> None:
         assert absent(section.texts, text) == [], section.heading
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_every_text_of_a_sample_is_found_under_its_heading(renderer: Renderer, sample: str) -> None:
     document = load(SAMPLES[sample])
     word = draw(renderer, document)
@@ -225,7 +226,7 @@ def test_an_arabic_resume_reads_from_right_to_left_but_addresses_do_not(renderer
     assert b"w:bidi/" not in english.parts["word/document.xml"]
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", EACH_SAMPLE)
 def test_an_anonymous_document_has_no_name_address_or_number_in_any_part(
     renderer: Renderer, sample: str
 ) -> None:

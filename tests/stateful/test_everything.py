@@ -138,6 +138,7 @@ def test_everything_goes_as_the_model_says(
         run_state_machine_as_test(a_service, settings=chosen)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(make: Make) -> None:
     """Chance seldom brings an account back from its file, and then a store from its backup."""
     service = Service(make)

@@ -77,6 +77,7 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
     assert names_in(tmp_path).count("file") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.engines
 @pytest.mark.parametrize("table", ["resumes", "documents"])
 def test_what_lost_a_part_is_left_out_with_its_digest(

@@ -190,6 +190,7 @@ def test_a_key_that_counts_here_is_refused_and_nothing_stays(
     assert take(store, same_id, name="again").name == "again"
 
 
+@pytest.mark.slow
 def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
     store: Store, ana: AccountInfo, path: Path
 ) -> None:
@@ -208,6 +209,7 @@ def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
         api_keys.authenticate(store, new.secret)
 
 
+@pytest.mark.slow
 def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(
     store: Store, ana: AccountInfo, clock: SteppingClock, path: Path
 ) -> None:
@@ -284,6 +286,7 @@ def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
     assert api_keys.authenticate(store, key.secret).account_id == back.id
 
 
+@pytest.mark.slow
 def test_a_key_of_an_import_that_was_killed_is_said_to_be_of_that(
     store: Store, ana: AccountInfo, path: Path
 ) -> None:
@@ -304,6 +307,7 @@ def test_a_key_of_an_import_that_was_killed_is_said_to_be_of_that(
     assert take(store, path, name="bo").name == "bo"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_begun_anew", [False, True])
 def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on(
     store: Store, an_account: MakeAccount, url: str, path: Path, is_begun_anew: bool
@@ -348,6 +352,7 @@ def test_an_account_that_changed_on_its_way_is_not_opened(
     assert names(store) == ["ana"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_at_the_end", [False, True])
 def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it(
     store: Store, an_account: MakeAccount, clock: SteppingClock, path: Path, is_at_the_end: bool
@@ -371,6 +376,7 @@ def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it
     assert names(store) == ["ana"]
 
 
+@pytest.mark.slow
 def test_an_import_that_another_has_replaced_leaves_the_other_alone(
     store: Store, an_account: MakeAccount, clock: SteppingClock, path: Path
 ) -> None:

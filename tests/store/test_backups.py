@@ -427,6 +427,7 @@ def a_folder(backup: Path) -> None:
     backup.mkdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harm", "error", "why"),
     [
@@ -537,6 +538,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite("backups are files of it")
 @pytest.mark.parametrize("what", FOREIGN)
 def test_what_this_service_cannot_have_written_is_neither_restored_nor_copied(
@@ -555,6 +557,7 @@ def test_what_this_service_cannot_have_written_is_neither_restored_nor_copied(
     accounts.set_plan(source, "bob", "free")  # it takes writes again
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite("backups are files of it")
 @pytest.mark.parametrize("document", ["", "{}", '{"header":{"email":5}}'])
 def test_a_damaged_document_goes_along_and_the_check_names_it(

@@ -65,6 +65,7 @@ ITEMS = "UPDATE imported_items SET outcome = 'zz' WHERE account_id = :id"
 STRAYS = {Defect.STRAY_DOCUMENT: 1, Defect.STRAY_DIGEST: 1, Defect.STRAY_SEARCH_ENTRY: 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harm", "flaws"),
     [
@@ -113,6 +114,7 @@ def test_rows_of_an_account_that_is_not_there(store: Store, used: AccountInfo) -
     assert find_flaws(store) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [
@@ -218,6 +220,7 @@ def test_an_id_that_cannot_be_read_hides_nothing_of_other_accounts(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_store_that_is_in_use_is_not_called_damaged(store: Store, ana: AccountInfo) -> None:
     """FTS5's check takes what a connection knew of the index before for what is in the file."""
     for number in range(30):

@@ -246,6 +246,7 @@ def reopen(source: Store, progress: CopyProgress) -> None:
         reopen_store(source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("happens", "error", "why"),
     [

@@ -121,6 +121,7 @@ def test_a_clock_that_was_ahead_delays_no_sweep(
     assert sweep(store) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends_after", [0, 1, 2, 3])
 def test_a_sweep_that_is_cut_off_comes_to_the_same_end(
     store: Store, clock: SteppingClock, ana: AccountInfo, ends_after: int

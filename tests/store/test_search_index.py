@@ -134,6 +134,7 @@ def test_what_is_deleted_takes_its_words_along_and_no_number_is_used_again(
         assert connection.execute(sql("SELECT last_seq FROM search_progress")).scalars().one() == 2
 
 
+@pytest.mark.slow
 def test_a_large_account_goes_with_its_entries_also_when_some_were_removed_by_hand(
     store: Store, an_account: MakeAccount
 ) -> None:
@@ -300,6 +301,7 @@ def test_a_damaged_resume_keeps_no_other_out_of_the_index(
     assert indexed(store) == 3
 
 
+@pytest.mark.slow
 def test_two_indexers_of_one_store_index_each_resume_once_as_it_comes_in(
     url: str, store: Store, ana: AccountInfo
 ) -> None:

@@ -513,7 +513,7 @@ STEPS = st.lists(BATCHES | st.sampled_from(["delete", "limit", "index"]), max_si
 NUMBERS = itertools.count()
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_it_does_what_the_model_does_whatever_comes_in_any_order(
     store: Store, clock: SteppingClock, steps: Sequence[Sequence[Sent] | str]

@@ -16,11 +16,21 @@ import pytest
 from pypdf.generic import ContentStream, DictionaryObject
 
 from resumes.analyzer import parse, shown_view
-from resumes.analyzer.schema import SECTION_TYPES
+from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
 from tests.support.documents import HEADER
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}
+
+EACH_SAMPLE: Final = [
+    pytest.param(name, marks=() if re.search("-(ar|de|hi|ja|uk)$", name) else pytest.mark.slow)
+    for name in SAMPLES
+]
+EACH_LAYOUT: Final = [
+    pytest.param(name, marks=() if name in ("double", "timeline") else pytest.mark.slow)
+    for name in LAYOUTS
+]
+"""For a test of all of them, of which those most unlike each other are drawn for each change."""
 
 CJK: Final = frozenset(
     name

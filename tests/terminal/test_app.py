@@ -345,6 +345,7 @@ async def test_read_only_it_offers_nothing_that_changes_something(store: Store) 
         await leads(pilot, "enter escape", "all accounts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pasted", [HOSTILE, "x" * 20_000, "[/b][@click=app.quit]", "\x1b[2J"])
 async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) -> None:
     async with running(store, "No keys yet.", screen="keys", size=TALL) as pilot:
@@ -365,6 +366,7 @@ async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) ->
 # Keys that arrive together act one after the other.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "keymap", "typed", "shown"),
     [

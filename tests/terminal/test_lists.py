@@ -73,6 +73,7 @@ async def test_imports_are_filtered_by_name_account_and_reason(
         await types(pilot, "/plan full\n", "1 of 1", "zoe/cv-3.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("screen", "text", "found", "other"),
     [

@@ -283,6 +283,7 @@ async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is
         assert toasts(pilot.app) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("screen", "pressed"),
     [

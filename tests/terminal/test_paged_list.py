@@ -241,6 +241,7 @@ async def test_another_list_may_leave_the_rows_until_its_own_are_there_or_show_n
         await until(lambda: lines(app)[1] == "… loading")
 
 
+@pytest.mark.slow
 async def test_rows_forgotten_are_read_again_when_seen() -> None:
     async with reading(named(PAGE_SIZE * (PAGES_KEPT + 3))) as (app, pilot):
         while not app.list.pages.is_complete:

@@ -82,6 +82,7 @@ async def told(app: App[int]) -> str:
     return message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opens", [False, True], ids=["list", "page"])
 @pytest.mark.parametrize("read_only", [False, True])
 async def test_o_shows_the_resume_in_the_systems_viewer(

@@ -401,6 +401,7 @@ def test_the_environment_says_what_stands_between(
     assert "\x07;\x1b" not in request("\x07;\x1b", environment)[0]  # which would end it early
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("text", "told"),

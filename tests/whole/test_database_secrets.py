@@ -78,6 +78,7 @@ def said_by(*words: str) -> str:
     return CliRunner().invoke(resumes, words, prog_name="resumes").output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_command_says_it(home: Path, words: tuple[str, ...]) -> None:
     said = said_by("--home", str(home), *words)

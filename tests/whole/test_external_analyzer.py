@@ -116,6 +116,7 @@ def test_output_is_bounded(tmp_path: Path) -> None:
     assert len(run(an_analyzer(tmp_path, "print('x' * 75_535)"))) == 75_536
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "behavior",
     [
@@ -148,6 +149,7 @@ while len(open(os.path.join(os.path.dirname(sys.argv[0]), "pid")).readlines()) <
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems know no subreaper")
 @pytest.mark.parametrize("ends", ["print(RESUME)", "time.sleep(600)"])
 def test_processes_that_fork_away_are_ended_too(tmp_path: Path, ends: str) -> None:

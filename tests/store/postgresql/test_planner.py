@@ -144,6 +144,7 @@ RESUMES = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_latest", [False, True], ids=["", "newest of each person"])
 @pytest.mark.parametrize("has_label", [False, True], ids=["all", "of a label"])
 @pytest.mark.parametrize("is_newest_first", [False, True], ids=["oldest first", "newest first"])

@@ -176,6 +176,7 @@ def test_an_empty_database_or_that_of_another_program_is_refused_and_left_alone(
 DEFAULTS = {"default_transaction_read_only": "on", "default_transaction_isolation": "serializable"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", DEFAULTS)
 def test_a_database_with_defaults_of_its_own_is_made_filled_and_copied(
     server: Server, tmp_path: Path, setting: str

@@ -231,6 +231,7 @@ FULL_DISK = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("should_continue", [True, False])
 def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_counter_and_rows_stay_equal(
     url: str, should_continue: bool
