@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual._compositor import Compositor
+from textual._context import visible_screen_stack
 from textual.app import App
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
@@ -35,6 +37,24 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui.screens.resumes.TICK_S", 0.1)
     monkeypatch.setattr("tui.app.DUE_CHECK_S", 0.05)
     monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 0.1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawn_when_looked_at() -> Iterator[None]:
+    """Without a terminal, Textual draws each change all the same, and throws it away; a test draws what
+    it looks at. Only a whole screen, for a picture, is drawn as always."""
+    draw = Compositor.render_update
+
+    def draw_whole(compositor: Compositor, full: bool = False, **options: Any) -> Any:
+        if full:
+            return draw(compositor, full, **options)
+        visible_screen_stack.set(options["screen_stack"])
+        compositor._dirty_regions.clear()
+        return None
+
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(Compositor, "render_update", draw_whole)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

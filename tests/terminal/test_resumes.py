@@ -637,6 +637,7 @@ async def test_the_label_is_shown_beside_the_name_once_a_resume_has_one(store: S
         await leads(pilot, "j L", 'Label of "Second"')
         await types(pilot, " class 2026 ")
         await leads(pilot, "enter", 'Set the label "class 2026" of "Second".', "label class 2026")
+        await shows(pilot.app, "LABEL")
         heading, first, second = (line.split()[1:4] for line in lines(pilot.app)[2:5])
         assert heading == ["NAME", "LABEL", "TITLE"]
         assert (first, second) == (["Ada", "—", "First"], ["Bo", "class", "2026"])
