@@ -66,7 +66,7 @@ PRUNE_EVERY_S: Final = 600
 
 SEARCHES_BUSY: Final = "Too many searches are running; try again later"
 CHANGED: Final = (
-    "The resume has changed: its ETag is none of those in If-Match, so nothing was stored. "
+    "The resume has changed: its ETag is none of those in If-Match, so nothing was changed. "
     "Get the resume again, and send its new ETag"
 )
 DELETED: Final = b'{"success":true}'
@@ -207,8 +207,14 @@ class Routes:
             request.respond(200, body, [(b"etag", tag)])
 
     async def delete(self, request: Request, holder: KeyHolder) -> None:
-        """Delete the resume permanently. Allowed on any plan. Raises NotFound."""
-        await stored_resumes.delete_resume_async(self._store, holder.account_id, _id(request))
+        """Delete the resume permanently. Allowed on any plan.
+
+        Raises NotFound, and ResumeChanged for an If-Match without the resume's entity tag.
+        """
+        check = self._find_check(request)
+        await stored_resumes.delete_resume_async(
+            self._store, holder.account_id, _id(request), check=check
+        )
         request.respond(200, DELETED)
 
     def create(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
@@ -283,21 +289,26 @@ class Routes:
         body = await request.read_body(self._format.max_bytes)
         parsed = await self.parse(body, holder)
         resume_id = _id(request)
-        expected = find_tags(request.headers, b"if-match", with_weak=False)
-
-        def check(stored: StoredResume) -> None:
-            shown = public_json(stored.document, self._format)
-            if entity_tag(shown, stored.entry.updated_at) not in (expected or ()):
-                raise ResumeChanged(CHANGED)
-
-        is_any = expected is None or b"*" in expected
         updated_at, replaced = await stored_resumes.update_resume_async(
-            self._store, holder.account_id, resume_id, parsed, check=None if is_any else check
+            self._store, holder.account_id, resume_id, parsed, check=self._find_check(request)
         )
         show = functools.partial(public_json, accepted=self._format)
         tag = entity_tag(await _work_on(parsed.document, show), updated_at)
         _log_replaced(request, resume_id, replaced)
         request.respond(200, _stored_answer(resume_id, parsed.warnings, replaced), [(b"etag", tag)])
+
+    def _find_check(self, request: Request) -> stored_resumes.Check | None:
+        """Return the check that If-Match has the resume's entity tag; None if it is not limited to some."""
+        expected = find_tags(request.headers, b"if-match", with_weak=False)
+        if expected is None or b"*" in expected:
+            return None
+
+        def check(stored: StoredResume) -> None:
+            shown = public_json(stored.document, self._format)
+            if entity_tag(shown, stored.entry.updated_at) not in expected:
+                raise ResumeChanged(CHANGED)
+
+        return check
 
     async def _store_new(self, holder: KeyHolder, new: NewResume, deadline_s: float) -> Created:
         try:

@@ -285,6 +285,7 @@ def test_what_is_answered_to_a_life_of_a_resume_is_as_described(
         (404, "put", one, client.put("x", a_body())),
         (400, "put", one, client.put(resume_id, b"{")),
         (403, "put", one, client.put(resume_id, a_body(header={"email": "gone@example.org"}))),
+        (412, "delete", one, client.delete(resume_id, If_Match=shown.headers["ETag"])),
         (200, "delete", one, client.request("DELETE", path)),
         (404, "get", pdf, client.request("GET", f"{path}/pdf")),
     ):

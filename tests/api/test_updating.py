@@ -10,7 +10,7 @@ from tests.support.api.builders import Client, a_body, a_resume, error_of, with_
 from tests.support.api.serving import Place
 
 CHANGED = (
-    "The resume has changed: its ETag is none of those in If-Match, so nothing was stored. "
+    "The resume has changed: its ETag is none of those in If-Match, so nothing was changed. "
     "Get the resume again, and send its new ETag"
 )
 
@@ -81,6 +81,19 @@ def test_if_match_admits_an_update_of_what_was_read_and_no_other(client: Client)
         assert error_of(answer) == {"error": CHANGED, "status": 412}
     assert client.get(resume_id).json() == a_resume("Zoe")
     assert tag_of(client, resume_id) == tag
+
+
+def test_if_match_admits_a_delete_of_what_was_read_and_no_other(client: Client) -> None:
+    resume_id = create(client)
+    old = tag_of(client, resume_id)
+    client.put(resume_id, a_body("Zoe"))
+    for form in (old, f"W/{tag_of(client, resume_id)}", '"*"'):
+        answer = client.delete(resume_id, If_Match=form)
+        assert error_of(answer) == {"error": CHANGED, "status": 412}
+    assert client.get(resume_id).json() == a_resume("Zoe")
+    assert client.delete(resume_id, If_Match=tag_of(client, resume_id)).is_success
+    assert client.delete(resume_id, If_Match=old).status_code == 404
+    assert client.delete(create(client), If_Match="*").is_success
 
 
 def test_of_updates_at_once_with_the_same_tag_exactly_one_succeeds(client: Client) -> None:

@@ -160,7 +160,7 @@ ANSWERED: Final[Mapping[str, Callable[[Scene], Any]]] = {
         scene.client(max_body_bytes=1_024).create(a_resume(title="x" * 2_000)),
     "Invalid cursor": lambda scene: scene.client().page("cursor=2"),
     "Resume not found": lambda scene: scene.client().get("0" * 24),
-    "The resume has changed: its ETag is none of those in If-Match, so nothing was stored. …":
+    "The resume has changed: its ETag is none of those in If-Match, so nothing was changed. …":
         lambda scene: (client := scene.client()).put(
             client.create(a_resume()).json()["id"], a_body(), If_Match='"x"'
         ),

@@ -393,8 +393,7 @@ def _update(
     session: Session,
 ) -> Updated:
     connection = session.connection()
-    if check is not None:
-        check(_stored(ONE.run(connection, account_id=account_id, id=resume_id).fetchall()))
+    _check_stored(connection, account_id, resume_id, check)
     row = session.get(ResumeRow, (account_id, resume_id))
     if row is None:
         raise NotFound("Resume not found")
@@ -416,18 +415,31 @@ def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
     Raises NotFound, also for another account's id.
     """
     _check_id(resume_id)
-    store.write(partial(_delete, account_id, resume_id), account_id=account_id)
+    store.write(partial(_delete, account_id, resume_id, None), account_id=account_id)
 
 
-async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> None:
-    """Do what `delete_resume` does without blocking the event loop."""
+async def delete_resume_async(
+    store: Store, account_id: str, resume_id: str, *, check: Check | None = None
+) -> None:
+    """Do what `delete_resume` does without blocking the event loop.
+
+    `check` is called in the transaction; raises what it raises.
+    """
     _check_id(resume_id)
-    await store.write_async(partial(_delete, account_id, resume_id), account_id=account_id)
+    await store.write_async(partial(_delete, account_id, resume_id, check), account_id=account_id)
 
 
-def _delete(account_id: str, resume_id: str, session: Session) -> None:
+def _delete(account_id: str, resume_id: str, check: Check | None, session: Session) -> None:
+    _check_stored(session.connection(), account_id, resume_id, check)
     if not erase(session, account_id, [resume_id]):
         raise NotFound("Resume not found")
+
+
+def _check_stored(
+    connection: Connection, account_id: str, resume_id: str, check: Check | None
+) -> None:
+    if check is not None:
+        check(_stored(ONE.run(connection, account_id=account_id, id=resume_id).fetchall()))
 
 
 MAX_DELETED = 500

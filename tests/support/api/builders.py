@@ -83,9 +83,9 @@ class Client:
         """The answer to PUT by id, with headers as `post` sends them."""
         return self._send("PUT", f"{RESUMES}/{resume_id}", body, headers)
 
-    def delete(self, resume_id: str) -> httpx.Response:
-        """The answer to DELETE by id."""
-        return self.request("DELETE", f"{RESUMES}/{resume_id}")
+    def delete(self, resume_id: str, **headers: str) -> httpx.Response:
+        """The answer to DELETE by id, with headers as `post` sends them."""
+        return self._send("DELETE", f"{RESUMES}/{resume_id}", b"", headers)
 
     def close(self) -> None:
         """Close its connections."""
