@@ -6,16 +6,18 @@ import hashlib
 import logging
 import tempfile
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import PurePath
 from typing import IO, Final, NamedTuple
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from resumes.errors import InvalidInput, InvalidKey, NotFound, TooLarge
+from resumes.errors import InvalidInput, InvalidKey, Issue, NotFound, TooLarge
 from resumes.external_analyzer import AnalysisFailed, ExternalAnalyzer, Failure
 from resumes.settings import Settings
-from resumes.store import Store, creation
+from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, IdempotencyKey, NewResume
 from server.request import ClientGone, Headers, HttpError, Request
@@ -121,8 +123,19 @@ class UploadRoute:
         if isinstance(outcome, Exception):
             raise outcome
         if isinstance(outcome, Created):
-            self._routes.answer_stored(request, outcome, status=200)
+            warnings = await self._find_warnings(outcome.id, holder)
+            self._routes.answer_stored(request, outcome, warnings, status=200)
         return outcome is not None
+
+    async def _find_warnings(self, resume_id: str, holder: KeyHolder) -> Sequence[Issue]:
+        """Return the warnings about the analyzer's output; none if it is no longer stored."""
+        with suppress(NotFound, InvalidInput):
+            resume = await stored_resumes.get_resume_async(
+                self._store, holder.account_id, resume_id
+            )
+            if resume.entry.updated_at == resume.entry.created_at:
+                return (await self._routes.parse(resume.document.encode(), holder)).warnings
+        return ()
 
     async def _analyze(self, request: Request, file: IO[bytes], suffix: str) -> bytes:
         """Return the analyzer's output. End the analyzer if the client leaves or the service stops."""

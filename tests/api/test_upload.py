@@ -13,7 +13,7 @@ import pytest
 from resumes.store import accounts, api_keys
 from server import service, upload_route
 from tests.support.analyzers import an_analyzer, told
-from tests.support.api.builders import RESUMES, Client, a_resume, error_of
+from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of
 from tests.support.api.serving import Place, a_connection, fill_disk, serve_here
 from tests.support.waiting import is_running, wait_until
 
@@ -266,6 +266,20 @@ def test_a_repeated_upload_is_answered_without_the_analyzer(
     full = (403, "Maximum resume limit reached. Your plan allows 5 resumes")
     assert refusal(upload(free_client, Idempotency_Key="two")) == full
     assert len(told(tmp_path, "runs")) == 5
+
+
+@pytest.mark.engines
+def test_a_repeated_upload_says_again_what_it_replaced_and_warns_of(
+    client: Client, place: Place
+) -> None:
+    accounts.set_options(place.store, client.account, {"on_newer": "replace"})
+    old = upload(client, b"%PDF odd").json()
+    first = upload(client, b"%PDF odd, newer", Idempotency_Key="one").json()
+    assert (first["replaced"], first["warnings"]) == ([old["id"]], old["warnings"])
+    assert upload(client, b"%PDF odd, newer", Idempotency_Key="one").json() == first
+    client.put(first["id"], a_body())
+    again = upload(client, b"%PDF odd, newer", Idempotency_Key="one").json()
+    assert again == {"id": first["id"], "replaced": [old["id"]]}
 
 
 @pytest.mark.engines

@@ -76,6 +76,7 @@ from resumes.store.versions import (
     Version,
     find_replaced,
     find_versions,
+    list_replaced_async,
     replace,
 )
 from resumes.store.write_queue import LostRace, Write
@@ -189,8 +190,10 @@ async def find_early_outcome(
         since = kept_since(store.clock())
         rows = await store.fetch_async(FIND_KEY, account_id=account_id, key=once.key, since=since)
         for body_sha256, resume_id in rows:
-            is_same = body_sha256 == once.body_sha256
-            return Created(resume_id, replayed=True) if is_same else IdempotencyMismatch()
+            if body_sha256 != once.body_sha256:
+                return IdempotencyMismatch()
+            replaced = await list_replaced_async(store, account_id, resume_id)
+            return Created(resume_id, replayed=True, replaced=replaced)
     accounts_found = await store.fetch_async(_READ_ACCOUNT, account_id=account_id)
     if not accounts_found:
         raise NotFound("Account not found")

@@ -231,3 +231,10 @@ def find_replaced(
         for resume_id, replaced_id in rows:
             found[resume_id] = (*found.get(resume_id, ()), replaced_id)
     return found
+
+
+async def list_replaced_async(store: Store, account_id: str, resume_id: str) -> tuple[str, ...]:
+    """Return the ids of the versions that the create of this resume replaced."""
+    (values,) = chunks([resume_id])
+    rows = await store.fetch_async(_REPLACED, account_id=account_id, **values)
+    return tuple(replaced_id for _, replaced_id in rows)
