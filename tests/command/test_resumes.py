@@ -129,6 +129,11 @@ def test_only_the_newest_resume_of_each_person_is_listed_on_request(acme: Comman
     assert shown[4].startswith(f"  {ada}, created ")
     assert [line.endswith("(this one)") for line in shown[3:5]] == [False, True]
     assert "version" not in acme.succeeds("show", bo)
+    for resume_id, versions in ((ada, [again, ada]), (bo, [bo])):
+        page = acme.answers("show", resume_id, "--versions", "--json")
+        assert [entry["id"] for entry in page["resumes"]] == versions
+        table = acme.succeeds("show", resume_id, "--versions").splitlines()
+        assert [line.split()[0] for line in table[-len(versions) :]] == versions
 
 
 def test_what_the_index_lacks_is_told_and_an_export_without_it_fails(

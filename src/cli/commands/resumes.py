@@ -39,9 +39,9 @@ from resumes.rendering.page import Paper
 from resumes.spreadsheet import CSV_START
 from resumes.store import Store, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.entry import Entry
+from resumes.store.entry import MAX_VERSIONS, Entry
 from resumes.store.search import describe_unsearched, find_page, iter_entries
-from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
+from resumes.store.stored_resumes import Page, Sort, StoredResume, list_sorted
 from resumes.text import counted
 from resumes.watched_folder import SourceFile, find_source
 
@@ -256,22 +256,35 @@ def explained(session: Session, account: AccountInfo, resume_id: str) -> Iterato
 
 @command()
 @click.argument("resume_id", metavar="ID")
+@click.option(
+    "--versions",
+    "is_list",
+    is_flag=True,
+    help="List the versions of the person's resume instead, newest first, at most 100.",
+)
 @account_option()
 @pass_session
-def show(session: Session, resume_id: str, account: str | None) -> None:
+def show(session: Session, resume_id: str, is_list: bool, account: str | None) -> None:
     """Show a resume.
 
     With --json, the command prints the complete stored resume, including the fields that the service
-    sets.
+    sets; with --versions, it prints a page as `resumes list` does.
     """
     with session.store() as store:
         owner = choose_account(session, store, account)
         resume = get_resume(session, store, owner, resume_id)
-        if session.as_json:
+        if session.as_json and not is_list:
             put_json_text(msgspec.json.format(whole_json(resume.document), indent=2).decode())
             return
         source = find_source(store, owner.id, resume_id, session.settings().inbox)
         versions = stored_resumes.list_versions(store, owner.id, resume_id)
+    if is_list:
+        page = Page(versions or [resume.entry], None)
+        if session.as_json:
+            put_json(page.as_json(limit=MAX_VERSIONS))
+        else:
+            put_table(COLUMNS, page.entries)
+        return
     for line in lines(resume, source, versions):
         put(line)
 
