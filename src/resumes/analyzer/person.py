@@ -1,6 +1,5 @@
 """Whose a resume is: resumes of one person are versions of each other."""
 
-import re
 from hashlib import blake2b
 from typing import Final
 
@@ -8,7 +7,10 @@ import msgspec
 
 from resumes.text import folded
 
-_WORDS: Final = re.compile(r"[^\s,;.'\u2019()-]+")
+# With all of ASCII, since `translate` is slow for each character that is missing.
+_PUNCTUATION: Final = {code: chr(code) for code in range(128)} | str.maketrans(
+    dict.fromkeys(",;.'\u2019()-", " ")
+)
 
 
 def folded_email(email: str | None) -> str:
@@ -25,7 +27,7 @@ def person_of(email: str | None, name: str | None) -> bytes | None:
     address = folded_email(email)
     if not address:
         return None
-    words = sorted(_WORDS.findall(folded(name))) if name else ()
+    words = sorted(folded(name).translate(_PUNCTUATION).split()) if name else ()
     return blake2b("\n".join((address, *words)).encode(), digest_size=16).digest()
 
 

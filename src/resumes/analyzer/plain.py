@@ -20,9 +20,10 @@ MAX_BYTES: Final = 64 * 1024
 # A text of only white space, which causes a warning, begins with a blank: a space, an escaped blank,
 # or one beyond ASCII. Other texts that begin with a blank take the slow path as well.
 _MAYBE_BLANK: Final = re.compile(
-    rb'"(?=[ \\\xc2\xe1\xe2\xe3])(?<!\\")'
-    rb"(?: |\\(?:[tnrf]|u(?:00(?:[01]|20|85|[aA]0)|1680|20|3000))"
-    rb"|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)"
+    # Assertions come after the first byte, since they are slow and there are many quotation marks.
+    rb'"[ \\\xc2\xe1\xe2\xe3](?<!\\".)'
+    rb"(?:(?<= )|(?<=\\)(?:[tnrf]|u(?:00(?:[01]|20|85|[aA]0)|1680|20|3000))|(?<=\xc2)[\x85\xa0]"
+    rb"|(?<=\xe1)\x9a\x80|(?<=\xe2)(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|(?<=\xe3)\x80\x80)"
 )
 # A month 0 where they count from 1, and letters that are escaped, as they may be in the name of a month.
 _MONTH_0: Final = re.compile(rb'Month"[ \t\r\n]*:[ \t\r\n]*-?0|\\u00[4-7]')

@@ -10,7 +10,7 @@ those of the ledger.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -63,7 +63,6 @@ from resumes.store.schema import (
 from resumes.store.statements import (
     VALUES,
     Prepared,
-    blob,
     chunks,
     insert_into,
     params_equal,
@@ -360,13 +359,11 @@ def _create_in_account(
     if on_newer == OnNewer.REPLACE:
         persons = [new.resume.person for some in creations for new in some.resumes]
         versions = find_versions(connection, account_id, filter(None, persons))
-    subjects = (
-        subjects_of(new.resume.document, new.resume.name)
-        for creation in creations
-        for new in creation.resumes
-        if forget_key
-    )
-    are_forgotten = iter(find_forgotten(connection, forget_key, account_id, subjects))
+    are_forgotten: Iterator[bool] = iter(())
+    if forget_key:
+        parsed = (new.resume for some in creations for new in some.resumes)
+        subjects = (subjects_of(resume.document, resume.name) for resume in parsed)
+        are_forgotten = iter(find_forgotten(connection, forget_key, account_id, subjects))
     results = []
     for creation in creations:
         now = timestamp(creation.now_us)
@@ -485,7 +482,7 @@ class _PriorOutcomes:
                     )
         digests = (new.digest for file in creations for new in file.resumes if new.digest)
         self._digests: dict[bytes, Duplicate] = {}
-        for values in chunks(map(blob, digests)):
+        for values in chunks(digests):
             found = RESUMES_OF_DIGESTS.run(connection, account_id=account_id, **values).fetchall()
             for digest, resume_id, is_older in found:
                 self._digests[digest] = Duplicate(resume_id, is_newer=bool(is_older))
@@ -504,9 +501,9 @@ class _PriorOutcomes:
         )
         self._keys = {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
         """The stored row of each Idempotency-Key, by key and the time of its request."""
-        done = [outcome for items in self._items.values() for outcome in items.values()]
-        repeated = [outcome.id for outcome in done if isinstance(outcome, Created)]
-        repeated += [row[1] for row in self._keys.values() if row is not None]
+        repeated = [row[1] for row in self._keys.values() if row is not None]
+        for items in self._items.values():
+            repeated += [done.id for done in items.values() if isinstance(done, Created)]
         self._replaced = find_replaced(connection, account_id, repeated)
 
     def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
@@ -547,11 +544,11 @@ def _add_resume(rows: _Rows, creation: Creation, resume_id: str, new: NewResume,
     rows.resumes.append(
         (
             account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, new.label,
-            parsed.person and blob(parsed.person), claim_id, parsed.first_month,
+            parsed.person, claim_id, parsed.first_month,
         )
     )  # fmt: skip
     document = parsed.document
-    rows.documents.append((account_id, resume_id, crc32(document), blob(document)))
+    rows.documents.append((account_id, resume_id, crc32(document), document))
     if new.digest is not None:
         rows.digests[new.digest] = Duplicate(resume_id)
     if new.idempotency is not None:
@@ -622,8 +619,7 @@ def _insert(connection: Connection, rows: _Rows, account_id: str) -> None:
     insert_into(resumes).run_rows(connection, rows.resumes)
     ADD_DOCUMENT.run_rows(connection, rows.documents)
     digests = [
-        (account_id, blob(digest), stored.id, stored.is_newer)
-        for digest, stored in rows.digests.items()
+        (account_id, digest, stored.id, stored.is_newer) for digest, stored in rows.digests.items()
     ]
     insert_into(imported_digests).run_rows(connection, digests)
     ADD_KEY.run_many(connection, rows.idempotency.values())

@@ -83,7 +83,7 @@ def find_forgotten(
     for some in subjects:
         digests = [one.digest(key, scope) for one in some for scope in (account_id, "")]
         digests += digests[-1:] * (_WIDTH - len(digests))
-        rows.append(dict(zip(_NAMES, map(bytearray, digests), strict=True)))
+        rows.append(dict(zip(_NAMES, digests, strict=True)))
     return [found.fetchone() is not None for found in _FIND.run_each(connection, rows)]
 
 

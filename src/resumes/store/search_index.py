@@ -41,7 +41,6 @@ from resumes.store.search_engine import (
 )
 from resumes.store.statements import (
     Prepared,
-    blob,
     in_order,
     looked_up,
     params_equal,
@@ -303,7 +302,7 @@ def _add_slice(some: _Slice, session: Session) -> bool:
     ]
     _engine(session, progress).add(entries, is_last=some.is_last)
     persons = [
-        {"account_id": account_id, "id": read.id, "new_person": blob(read.person)}
+        {"account_id": account_id, "id": read.id, "new_person": read.person}
         for read in kept
         if read.person
     ]

@@ -230,11 +230,6 @@ def driver(connection: Connection) -> Any:
     return connection.connection.driver_connection
 
 
-def blob(content: bytes) -> bytearray:
-    """Return the bytes as a bytearray, which is faster: pysqlite looks up an adapter for `bytes`."""
-    return bytearray(content)
-
-
 def in_order(
     statement: Select[Any], key: ColumnElement[str], cursor: Any, *, is_newest_first: bool = False
 ) -> Select[Any]:

@@ -41,7 +41,6 @@ from resumes.store.schema import (
 from resumes.store.statements import (
     VALUES,
     Prepared,
-    blob,
     chunks,
     insert_into,
     params_equal,
@@ -124,7 +123,7 @@ def find_versions(
 ) -> dict[bytes, list[Version]]:
     """Return the stored versions of these persons, oldest first, by person."""
     known = set(persons)
-    wanted = [{"account_id": account_id, "person": blob(person)} for person in known]
+    wanted = [{"account_id": account_id, "person": person} for person in known]
     found: dict[bytes, list[Version]] = {}
     for person, rows in zip(known, _OF_PERSONS.run_each(connection, wanted), strict=True):
         for resume_id, claim_id, created_at, updated_at, label in rows.fetchall():

@@ -8,4 +8,8 @@ version without the WAL-reset bug (sqlite.org/changes.html).
 
 from pysqlite3 import dbapi2 as dbapi
 
+# Otherwise the driver searches for an adapter in vain, which takes as long as running a statement.
+dbapi.register_adapter(type(None), {None: None}.get)
+dbapi.register_adapter(bytes, bytes)
+
 __all__ = ["dbapi"]

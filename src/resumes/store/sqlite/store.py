@@ -365,7 +365,7 @@ def sqlite_engine(
     @sqlalchemy.event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         # A deferred transaction that reads first and writes later would fail instead of waiting.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        driver(connection).execute("BEGIN IMMEDIATE")
 
     return engine
 
