@@ -499,7 +499,9 @@ class _PriorOutcomes:
                 for key, now_us in used
             ),
         )
-        self._keys = {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
+        self._keys = {
+            name: rows[0] if rows else None for name, rows in zip(used, found, strict=True)
+        }
         """The stored row of each Idempotency-Key, by key and the time of its request."""
         repeated = [row[1] for row in self._keys.values() if row is not None]
         for items in self._items.values():

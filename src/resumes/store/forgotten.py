@@ -84,7 +84,7 @@ def find_forgotten(
         digests = [one.digest(key, scope) for one in some for scope in (account_id, "")]
         digests += digests[-1:] * (_WIDTH - len(digests))
         rows.append(dict(zip(_NAMES, digests, strict=True)))
-    return [found.fetchone() is not None for found in _FIND.run_each(connection, rows)]
+    return [bool(found) for found in _FIND.run_each(connection, rows)]
 
 
 def is_forgotten(

@@ -57,7 +57,7 @@ def remove(connection: Connection, account_id: str, resume_ids: Iterable[str]) -
     """Remove these resumes from the index, as far as they are there."""
     keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
     found = _ENTRY.run_each(connection, keys)
-    _remove(connection, account_id, [entry for rows in found for entry in rows.fetchall()])
+    _remove(connection, account_id, [entry for rows in found for entry in rows])
 
 
 def replace(session: Session, account_id: str, resume: ResumeRow, document: str | None) -> None:

@@ -69,14 +69,18 @@ class Prepared:
         return run(*self.bound(connection.dialect, values))
 
     def run_each(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> list[Any]:
-        """Run the statement for each row of values; return what `run` returns for each.
+        """Run the statement for each row of values; return the rows that each finds.
 
         All are sent to a server in one message.
         """
         if connection.dialect.name == "sqlite":
-            return [self.run(connection, **row) for row in rows]
+            # Fetched at once, since the driver prepares a statement again while it is in use.
+            return [self.run(connection, **row).fetchall() for row in rows]
         bound = [self.bound(connection.dialect, row) for row in rows]
-        return driver(connection).run_each(bound[0][0], [row for _, row in bound]) if bound else []
+        if not bound:
+            return []
+        results = driver(connection).run_each(bound[0][0], [row for _, row in bound])
+        return [result.rows for result in results]
 
     def run_later(
         self, connection: Connection, /, check: Callable[[int], None], **values: Any

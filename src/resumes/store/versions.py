@@ -85,7 +85,7 @@ _NEWEST: Final = Prepared(select(resumes.c.id).where(pk_equals(resumes), is_newe
 def newest_of(connection: Connection, account_id: str, resume_ids: Iterable[str]) -> set[str]:
     """Return those of the resumes that are their person's newest."""
     keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
-    return {row[0] for rows in _NEWEST.run_each(connection, keys) if (row := rows.fetchone())}
+    return {resume_id for rows in _NEWEST.run_each(connection, keys) for (resume_id,) in rows}
 
 
 class Version(NamedTuple):
@@ -126,7 +126,7 @@ def find_versions(
     wanted = [{"account_id": account_id, "person": person} for person in known]
     found: dict[bytes, list[Version]] = {}
     for person, rows in zip(known, _OF_PERSONS.run_each(connection, wanted), strict=True):
-        for resume_id, claim_id, created_at, updated_at, label in rows.fetchall():
+        for resume_id, claim_id, created_at, updated_at, label in rows:
             changed_at = updated_at if updated_at != created_at else ""
             version = Version(resume_id, claim_id or resume_id, changed_at, label)
             found.setdefault(person, []).append(version)
@@ -154,11 +154,9 @@ def count_versions(store: Store, account_id: str, resume_ids: Sequence[str]) -> 
     that have no other version."""
     keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
     with store.read() as connection:
-        found = [rows.fetchone() for rows in COUNT_VERSIONS.run_each(connection, keys)]
-    counts = (
-        (resume_id, row[0] if row else 0) for resume_id, row in zip(resume_ids, found, strict=True)
-    )
-    return {resume_id: count for resume_id, count in counts if count > 1}
+        found = COUNT_VERSIONS.run_each(connection, keys)
+    counts = zip(resume_ids, found, strict=True)
+    return {resume_id: count for resume_id, rows in counts for (count,) in rows if count > 1}
 
 
 # Replacing
