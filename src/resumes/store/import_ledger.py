@@ -113,7 +113,7 @@ def nameless(name: str) -> str:
 
 # Recording
 
-# The driver is slow for each None, which most columns of a done file would be.
+# Each value costs time to bind, and most columns of a done file would be NULL.
 DONE_COLUMNS = (
     "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at",
     "resume_id", "root",
