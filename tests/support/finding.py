@@ -5,8 +5,9 @@ of its own, and what views show of a document.
 """
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from resumes.analyzer import Format, iter_sections, list_title
@@ -30,6 +31,16 @@ JOINERS: Final = "-'.&_"
 ALIKE: Final = {"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-"}
 QUOTES: Final = "\u201c\u201d\u201e\u201f\uff02"
 
+HOSTILE_QUERIES: Final = (
+    '"', '""', '"ada', "ada*", "*", "NEAR(ada bo)", "ada NOT bo", "-ada", "^ada", "tokens:ada",
+    "{tokens}: ada", "ada + bo", "'", "';--", "\x00", "ada\x00", "\ud800", "ad\udfff", "\U0010ffff",
+    "(", ")", "%", "_", "\\", "ada" * 7_000, "ada " * 7_000, "́" * 20_000, "ﷺ" * 200, '{"ada"}',
+    "ada OR bo", "ada & !bo", "ada | bo", "<->", "ada:*", "\u202eada", "-" * 5_000, '"a" ' * 3_000,
+    "a* " * 200, "ada*" * 200, "x" * 10_000_000,
+    '-""', "name:", "skill:-", "foo:ada", "a*", "*" * 10_000, "-ada -bo", "A" + "\u0301" * 400, "a\x1eb\x1f",
+    f'"{"a " * 200}b"', f'"{"a-" * 200}b"', "ﷺ" * 400, " ".join(f"w{number}" for number in range(1_000)),
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Words:
@@ -42,6 +53,13 @@ class Words:
     is_phrase: bool = False
     is_beginning: bool = False
     is_negative: bool = False
+
+    @cached_property
+    def sought(self) -> list[tuple[list["Spot"], list[str]]]:
+        """The words in each reading, and their letters, which any text that has them has."""
+        is_compound = self.is_phrase or "@" in self.text
+        readings = [spots(self.text, is_joined=joins) for joins in (True, not is_compound)]
+        return [(sought, [spot.written.strip(".+#") for spot in sought]) for sought in readings]
 
 
 @dataclass(frozen=True)
@@ -68,10 +86,15 @@ def is_found(
 ) -> bool:
     """Whether the query finds the resume."""
     texts = [*iter_texts(document, title, name, label)]
+    return has_all(texts, [*iter_words(text, is_typing=is_typing)])
+
+
+def has_all(texts: Sequence[tuple[str, str]], query: Sequence[Words]) -> bool:
+    """Whether the texts, with their groups, are those of a resume that the query finds."""
     return all(
         any(has(content, words, group) for group, content in texts if group in words.groups)
         is not words.is_negative
-        for words in iter_words(text, is_typing=is_typing)
+        for words in query
     )
 
 
@@ -113,12 +136,21 @@ def _iter_strings(value: Any) -> Iterator[str]:
 def has(text: str, words: Words, group: str | None) -> bool:
     """Whether a text of the group has the words, both with compounds divided or as one word."""
     is_open = words.is_beginning or (not words.is_phrase and group in BY_BEGINNINGS)
-    is_compound = words.is_phrase or "@" in words.text
-    return any(
-        _follow(spots(plain(text), is_joined=joins_text), sought, is_open=is_open)
-        for sought in [spots(words.text, is_joined=joins) for joins in (True, not is_compound)]
-        for joins_text in (True, False)
-    )
+    letters, *readings = _readings(text)
+    for sought, needed in words.sought:
+        if all(map(letters.__contains__, needed)) and any(
+            _follow(found, sought, is_open=is_open) for found in readings
+        ):
+            return True
+    return False
+
+
+@lru_cache(maxsize=100_000)
+def _readings(text: str) -> tuple[str, list[Spot], list[Spot]]:
+    """The letters of a text, for a quick no, and its words."""
+    text = plain(text)
+    letters = text.translate(dict.fromkeys(map(ord, JOINERS)))
+    return letters, spots(text, is_joined=True), spots(text, is_joined=False)
 
 
 def _follow(found: list[Spot], sought: list[Spot], *, is_open: bool) -> bool:
@@ -126,9 +158,8 @@ def _follow(found: list[Spot], sought: list[Spot], *, is_open: bool) -> bool:
         for number, word in enumerate(sought, 1):
             spot = found[start + number - 1]
             starts = is_open and number == len(sought) and word.has_blanks
-            if not any(
-                form.startswith(word.written) if starts else form == word.written
-                for form in spot.forms
+            if word.written not in spot.forms and not (
+                starts and any(form.startswith(word.written) for form in spot.forms)
             ):
                 return False
             if word.follows and not spot.follows:
@@ -281,7 +312,8 @@ def _iter_pieces(words: Words, *, is_open: bool) -> Iterator[Words]:
     for start, end in pieces:
         piece = replace(words, text=text[start:end])
         is_last = is_open and end == len(text)
-        is_short = len(piece.text) < 4 and "@" not in piece.text
+        [word, *_] = spots(piece.text, is_joined=True)
+        is_short = len(word.written) < 4 and "@" not in piece.text
         yield replace(piece, is_beginning=is_last and not is_short)
 
 
