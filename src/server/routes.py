@@ -27,7 +27,7 @@ from resumes.errors import (
     StoreUnavailable,
     TooLarge,
 )
-from resumes.search.query import MAX_QUERY_CHARS, MAX_TERMS
+from resumes.search.query import MAX_QUERY_CHARS, MAX_REPEATS, MAX_TERMS
 from resumes.search.query import parse_query as parse_search
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
@@ -488,7 +488,8 @@ def parse_query(query: bytes) -> ListQuery:
     search = None if q is None else parse_search(q)
     if search is not None and (search.is_cut or not search.terms):
         raise InvalidArgument(
-            f"Invalid q: must have 1 to {MAX_TERMS} words or phrases in {MAX_QUERY_CHARS} characters"
+            f"Invalid q: must have 1 to {MAX_TERMS} words or phrases in {MAX_QUERY_CHARS} characters, "
+            f"with the same two words in a row at most {MAX_REPEATS} times"
         )
     # `int` refuses thousands of digits.
     pages = int(max(1, min(float(limit), MAX_LIMIT)))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -11,7 +12,9 @@ from resumes.analyzer import load_stored
 from resumes.analyzer.readable import section_lines
 from resumes.store import accounts, api_keys, stored_resumes
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of, with_section
-from tests.support.api.serving import Place, fill_disk, serve_here
+from tests.support.api.load import a_request
+from tests.support.api.serving import Place, exchange, fill_disk, serve_here
+from tests.support.finding import HOSTILE_QUERIES
 from tests.support.store.builders import lose_table, refusing
 from tests.support.waiting import wait_until
 
@@ -68,6 +71,21 @@ def test_a_search_and_a_list_that_begins_with_the_newest(client: Client) -> None
     assert client.ids(f"sort=newest&cursor={created[2]}") == [created[1], created[0]]
     assert client.ids("sort=newest")[1:] == created[::-1]
     assert client.page("q=name:ada&cursor=x").status_code == client.page("q=%21").status_code == 400
+
+
+def test_a_hostile_query_is_searched_as_words_or_refused_in_one_line(
+    client: Client, place: Place
+) -> None:
+    created = client.create(a_resume("Ada")).json()["id"]
+    wait_until(lambda: client.ids("q=ada") == [created])
+    texts = [quote(text[:100_000], errors="surrogatepass") for text in HOSTILE_QUERIES]
+    for query in (*texts, "%ED%A0%80", "%C0%80", "%FF", "%E2%82", "%", "%zz", '"', "", "\xe9"):
+        sent = a_request(client.key, path=f"{RESUMES}?q={query}", Connection="close")
+        head, _, body = exchange(place.url, sent).partition(b"\r\n\r\n")
+        is_found = head.startswith(b"HTTP/1.1 200 ") and b'{"resumes":[' in body
+        is_refused = re.match(rb"HTTP/1.1 4(00|14) ", head) and b'{"error":"' in body
+        assert is_found or is_refused, (query[:80], head, body)
+    assert client.ids("q=ada") == [created]
 
 
 def test_each_persons_newest_resume(client: Client) -> None:

@@ -128,6 +128,8 @@ def test_index_and_proof_agree_with_the_rules(
         ("machine-learning, Go", '"machine learning go"', True, True),
         ("machine learning", '"machine learn"', False, False),
         ("learning machine", '"machine learning"', False, False),
+        ("it'squad", "it's*", True, False),
+        ("it'squad", "it'sq*", True, True),
         ("grace.hopper@example.org", "hopper@exam", True, False),
         ("grace.hopper@example.org", "hopper@exam*", True, True),
         ("grace.hopper@example.org", "gracehopper@example.org", True, True),
@@ -286,6 +288,9 @@ def test_a_long_query_is_cut_and_says_so() -> None:
     assert parse_query(" ".join(words[:21])) == Query(query.terms, is_cut=True)
     assert parse_query(" ".join(words)) == Query(query.terms, is_cut=True)
     assert parse_query("x" * 500).is_cut is False
+    assert [parse_query(f'"{"da " * count}"').is_cut for count in (5, 6)] == [False, True]
+    assert [parse_query("-".join("ab" * count) + "@c").is_cut for count in (4, 5)] == [False, True]
+    assert parse_query("da " * 100).is_cut is False
     assert parse_query("x" * 10_000_000) == Query(parse_query("x" * 500).terms, is_cut=True)
     [term] = parse_query(f'"{" ".join(words[:40])}"').terms
     assert max(map(len, term.rows)) == 8

@@ -5,6 +5,7 @@ word or a phrase, and `word*` for beginnings. Anything else is searched as words
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,6 +28,7 @@ from resumes.search.words import (
     WITHOUT_ENDS,
     fold,
     folded_groups,
+    letters_of,
     loses_sign,
     parts_of,
     without_joiners,
@@ -37,6 +39,10 @@ MAX_QUERY_CHARS: Final = 500
 
 MAX_TERMS: Final = 20
 """The maximum number of terms of a query; further ones do not count."""
+
+MAX_REPEATS: Final = 4
+"""How often a query may have the same two words in a row: a phrase that repeats itself is compared with a
+text that does, too, from each word on."""
 
 MIN_BEGINNING_CHARS: Final = 4
 """The shortest beginning that is looked up in all groups."""
@@ -117,9 +123,10 @@ class Term:
     def is_in(self, group: str, text: str) -> bool:
         """Return whether the folded texts of a group have the term, negative or not."""
         return any(
-            (all(word in text for word in words) and self.pattern(words, group).search(text))
-            or self.pattern(words, group).search(without_joiners(text, words))
+            self.pattern(words, group).search(form)
             for words in self.readings
+            if all(word.lstrip(".") in letters_of(text) for word in words)
+            for form in {text, without_joiners(text)}
         )
 
     def pattern(self, words: tuple[str, ...], group: str | None) -> re.Pattern[str]:
@@ -157,7 +164,7 @@ class Query:
 
     terms: tuple[Term, ...]
     is_cut: bool = False
-    """Whether the text was too long, so that its end does not count."""
+    """Whether the text was too long, so that its end does not count, or it repeats itself too often."""
 
     @property
     def looked_up(self) -> tuple[Term, ...]:
@@ -230,7 +237,9 @@ def parse_query(text: str, *, is_typing: bool = False) -> Query:
             is_last = is_typing and item.end() == len(text)
             new = _words(item["word"], groups, is_negative, is_last)
         terms.update(dict.fromkeys(new))
-    return Query(tuple(terms)[:MAX_TERMS], is_cut or len(terms) > MAX_TERMS)
+    pairs = Counter(pair for term in terms for pair in pairwise(term.readings[-1]))
+    is_cut |= len(terms) > MAX_TERMS or max(pairs.values(), default=0) > MAX_REPEATS
+    return Query(tuple(terms)[:MAX_TERMS], is_cut)
 
 
 def _phrase(text: str, groups: str, is_negative: bool) -> Iterator[Term]:

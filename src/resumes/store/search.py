@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from resumes.errors import InvalidArgument, StoreIncompatible
-from resumes.search.query import MAX_QUERY_CHARS, MAX_TERMS, Query, parse_query
+from resumes.search.query import MAX_QUERY_CHARS, MAX_REPEATS, MAX_TERMS, Query, parse_query
 from resumes.store.entry import Entry
 from resumes.store.schema import account_usage, search_entries, search_progress
 from resumes.store.search_engine import (
@@ -37,8 +37,8 @@ T = TypeVar("T")
 TIMEOUT_S: Final = 0.05
 """How long a search takes by default until its page ends early."""
 
-PROVED_ROWS: Final = 100
-"""How many resumes are read at once to be proved; each may have megabytes."""
+PROVED_ROWS: Final = 20
+"""How many resumes of a window are read first to be proved; each may have megabytes."""
 
 WINDOW_STEPS: Final = 2_000_000
 """How often a token of the query may be in the entries of a window, so that none takes long."""
@@ -79,7 +79,8 @@ def find_page(
         raise InvalidArgument("Nothing to search for: enter a word")
     if query.is_cut:  # without its end it would find too much
         raise InvalidArgument(
-            f"Too much to search for: at most {MAX_TERMS} words and phrases in {MAX_QUERY_CHARS} characters"
+            f"Too much to search for: at most {MAX_TERMS} words and phrases in {MAX_QUERY_CHARS} characters, "
+            f"with the same two words in a row at most {MAX_REPEATS} times"
         )
     check_cursor(cursor)
     limit = max(1, min(limit, MAX_LIMIT))
@@ -217,8 +218,9 @@ class _Search:
         self, engine: SearchEngine, lookup: Lookup, window: Window, found: Sized
     ) -> Iterator[Found]:
         """Yield the entries that the index finds in the window, in order."""
+        proved = PROVED_ROWS
         while window.first <= window.last:
-            rows = self.limit + 1 - len(found) if lookup.is_exact else PROVED_ROWS
+            rows = self.limit + 1 - len(found) if lookup.is_exact else proved
             candidates = engine.find(
                 lookup,
                 window,
@@ -230,6 +232,7 @@ class _Search:
             if len(candidates) < rows:
                 return
             seq = candidates[-1].seq
+            proved = min(2 * proved, MAX_LIMIT)
             side = {"last": seq - 1} if self.is_newest_first else {"first": seq + 1}
             window = window._replace(**side)
 
