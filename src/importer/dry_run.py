@@ -5,7 +5,6 @@ The verdicts come from the functions of the import. No file, folder or row is ch
 
 import dataclasses
 import errno
-import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +24,10 @@ from resumes import watched_folder
 from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
 from resumes.import_reasons import Reason
-from resumes.store import Store, accounts, import_ledger
+from resumes.store import Store, accounts
 from resumes.store.accounts import AccountInfo
-from resumes.store.creation import Duplicate
+from resumes.store.creation import Duplicate, NewResume, Rehearsal
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.versions import OnNewer, find_versions
 from resumes.watched_names import (
     SkipReason,
     find_extension,
@@ -64,46 +62,26 @@ class RehearsedAccount:
     """An account as the files so far would leave it."""
 
     def __init__(self, store: Store, info: AccountInfo, *, holds_files: bool = False) -> None:
-        self._store = store
-        self._info = info
-        self._digests: set[bytes] = set()
-        self._persons: set[bytes] = set()
-        self._free_places = math.inf if info.free_places is None else info.free_places
+        self._rehearsal = Rehearsal(store, info.id)
+        self._full = QuotaReached(max_resumes=info.max_resumes or 0).message
         self.holds_files = holds_files
-        if holds_files:  # new files queue behind held ones
-            self._free_places = 0
+        """Whether new files queue behind held ones."""
 
-    def conclude(self, verdict: Resume | Result, digest: bytes) -> Result:
+    def decide(self, verdict: Resume | Result, digest: bytes) -> Result:
         """Return the result of one resume, and count it."""
         if isinstance(verdict, Result):
             return verdict
-        stored = import_ledger.find_stored(self._store, self._info.id, digest)
-        if stored is not None:
-            return outcomes.result_of(Duplicate(stored))
-        if digest in self._digests:
+        queue = self._full if self.holds_files else None
+        outcome = self._rehearsal.create(NewResume(verdict, digest=digest), queue=queue)
+        result = outcomes.result_of(outcome, verdict.warnings)
+        if isinstance(outcome, Duplicate) and not outcome.id:
             message = "Another of these files has the same content"
             return Result(FileOutcome.DUPLICATE, Reason.DUPLICATE, message)
-        needs_place = not self._replaces(verdict.person)
-        if needs_place and self._free_places < 1:
-            return self.hold()
-        self._digests.add(digest)
-        self._free_places -= needs_place
-        self._persons.update([verdict.person] if verdict.person else [])
-        return Result(FileOutcome.DONE, warnings=verdict.warnings)
-
-    def _replaces(self, person: bytes | None) -> bool:
-        """Return whether a resume of this person would replace another."""
-        if person is None or self._info.on_newer != OnNewer.REPLACE:
-            return False
-        with self._store.read() as connection:
-            return person in self._persons or bool(
-                find_versions(connection, self._info.id, [person])
-            )
+        return result._replace(resume_id=result.resume_id or None, replaced=())
 
     def hold(self) -> Result:
-        """Return the result of a held file; later files queue behind it."""
-        self.holds_files = True
-        return outcomes.held(QuotaReached(max_resumes=self._info.max_resumes or 0).message)
+        """Return the result of a held file."""
+        return outcomes.held(self._full)
 
 
 def rehearse(
@@ -131,6 +109,8 @@ def rehearse(
 
     def tell(claim: Claim, result: Result) -> None:
         summary.count(result.outcome)
+        if result.outcome is FileOutcome.HELD:  # later files queue behind it
+            rehearsed[claim.account_id].holds_files = True
         folder = folder_of(result, claim.account, claim.claimed_at)
         on_file(as_report(claim, result, f"{root}/{folder}"))
 
@@ -200,7 +180,7 @@ def _judge(
         if isinstance(found, NotImported):
             return SkipReason.REPORT if found.why is FailureReason.REPORT else None
         if found.verdict is not None and found.digest is not None:
-            return account.conclude(found.verdict, found.digest)
+            return account.decide(found.verdict, found.digest)
         return found
     except FileNotFoundError:
         return None
@@ -223,5 +203,5 @@ def _unpack(claim: Claim, path: str, account: RehearsedAccount, options: Options
     while portions := bundle.next_slice():
         for portion in portions:
             digest = files.digest(portion.part.body)
-            bundle.conclude(portion, account.conclude(portion.verdict, digest))
+            bundle.conclude(portion, account.decide(portion.verdict, digest))
     return bundle.sum_up()

@@ -2,6 +2,7 @@
 
 import json
 
+from importer.service import Summary
 from resumes.store import forgotten
 from resumes.store.forgotten import Subject
 from resumes.store.import_requests import RequestKind
@@ -19,6 +20,8 @@ def of_ada() -> bytes:
 def test_a_file_of_an_erased_person_fails_and_its_report_names_nobody(inbox: Inbox) -> None:
     forgotten.remember(inbox.store, [Subject.of_email(ADA)])
     inbox.drop("ana/class/ada-lovelace.json", of_ada())
+    assert inbox.drain(dry_run=True) == Summary(failed=1)
+    inbox.files.clear()
     inbox.drain()
 
     (filed,) = inbox.filed("_failed")

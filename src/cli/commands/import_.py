@@ -235,7 +235,7 @@ def import_(
         results: Iterator[tuple[SourceDocument, Result]]
         if dry_run:
             rehearsed = RehearsedAccount(store, chosen)
-            results = ((read, rehearsed.conclude(read.verdict, read.digest)) for read in documents)
+            results = ((read, rehearsed.decide(read.verdict, read.digest)) for read in documents)
         else:
             results = iter_imported(store, chosen, documents, label)
         with status_line(is_wanted=len(sources) > 1 and not session.as_json) as show:

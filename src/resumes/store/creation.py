@@ -342,28 +342,68 @@ class _Rows:
         return found
 
 
+@dataclass(slots=True)
+class _Account:
+    """An account, and what decided creates change in it."""
+
+    id: str
+    resume_count: int
+    last_id_us: int
+    max_resumes: int | None
+    on_newer: str
+    forget_key: str
+    taken: int = 0
+    rows: _Rows = field(default_factory=_Rows)
+    versions: dict[bytes, list[Version]] = field(default_factory=dict)
+
+
 def _create_in_account(
     connection: Connection, account_id: str, creations: Sequence[Creation]
 ) -> Sequence[list[Outcome] | ResumesError]:
-    account = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
-    if account is None:
+    found = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
+    if found is None:
         return [NotFound("Account not found")] * len(creations)
-    count, last_id_us, max_resumes, on_newer, forget_key = account
-    allowed = UNLIMITED if max_resumes is None else max_resumes
-    free = allowed - count
-    taken = 0
-    rows = _Rows()
+    account = _Account(account_id, *found)
+    results = _decide(connection, account, creations)
+    rows = account.rows
+    if rows.resumes:
+        TAKE_PLACES.run_later(
+            connection,
+            _check_places,
+            account=account_id,
+            places=account.taken,
+            last_id=account.last_id_us,
+        )
+    _insert(connection, rows, account_id)
+    if rows.replaced:
+        replace(connection, account_id, rows.replaced)
+    return results
+
+
+def _decide(
+    connection: Connection, account: _Account, creations: Sequence[Creation]
+) -> list[list[Outcome]]:
+    """Return the outcomes of creates, in order; `account` has what they change."""
+    allowed = UNLIMITED if account.max_resumes is None else account.max_resumes
+    free = allowed - account.resume_count
+    taken, last_id_us, rows, versions = (
+        account.taken,
+        account.last_id_us,
+        account.rows,
+        account.versions,
+    )
+    is_replacing = account.on_newer == OnNewer.REPLACE
     tails = identifiers.tails(sum(len(creation.resumes) for creation in creations))
-    before = _PriorOutcomes(connection, account_id, creations)
-    versions: dict[bytes, list[Version]] | None = None
-    if on_newer == OnNewer.REPLACE:
-        persons = [new.resume.person for some in creations for new in some.resumes]
-        versions = find_versions(connection, account_id, filter(None, persons))
+    before = _PriorOutcomes(connection, account.id, creations)
+    if is_replacing:
+        persons = {new.resume.person for some in creations for new in some.resumes}
+        unread = filter(None, persons.difference(versions))
+        versions |= find_versions(connection, account.id, unread)
     are_forgotten: Iterator[bool] = iter(())
-    if forget_key:
+    if account.forget_key:
         parsed = (new.resume for some in creations for new in some.resumes)
         subjects = (subjects_of(resume.document, resume.name) for resume in parsed)
-        are_forgotten = iter(find_forgotten(connection, forget_key, account_id, subjects))
+        are_forgotten = iter(find_forgotten(connection, account.forget_key, account.id, subjects))
     results = []
     for creation in creations:
         now = timestamp(creation.now_us)
@@ -380,7 +420,7 @@ def _create_in_account(
             else:
                 outcome = before.find(new, rows, creation.now_us)
             older: Sequence[Version] = ()
-            if versions is not None and outcome is None and (person := new.resume.person):
+            if is_replacing and outcome is None and (person := new.resume.person):
                 older = versions.get(person, ())
                 if claim is not None and (newer := _find_newer(older, claim)):
                     outcome = Duplicate(newer.id, is_newer=True)
@@ -396,7 +436,7 @@ def _create_in_account(
                 outcome = Created(identifiers.resume_id(last_id_us, next(tails)))
                 _add_resume(rows, creation, outcome.id, new, now)
                 taken += 1
-                if versions is not None and (person := new.resume.person):
+                if is_replacing and (person := new.resume.person):
                     if older:
                         taken -= len(older)
                         outcome = Created(outcome.id, replaced=rows.replace(older, outcome.id))
@@ -406,18 +446,36 @@ def _create_in_account(
         if claim is not None:
             _add_to_ledger(rows, creation, claim, outcomes, done, now)
         results.append(outcomes)
-    if rows.resumes:
-        TAKE_PLACES.run_later(
-            connection,
-            _check_places,
-            account=account_id,
-            places=taken,
-            last_id=last_id_us,
-        )
-    _insert(connection, rows, account_id)
-    if rows.replaced:
-        replace(connection, account_id, rows.replaced)
+    account.taken, account.last_id_us = taken, last_id_us
     return results
+
+
+class Rehearsal:
+    """Decides on resumes for an account as their create would, each as if those before were stored."""
+
+    def __init__(self, store: Store, account_id: str) -> None:
+        """Raise NotFound for an account that does not exist, and what `Store.read` raises."""
+        self._store = store
+        with store.read() as connection:
+            found = _READ_ACCOUNT.run(connection, account_id=account_id).fetchone()
+        if found is None:
+            raise NotFound("Account not found")
+        self._account = _Account(account_id, *found)
+        self._made: set[str] = set()
+
+    def create(self, resume: NewResume, *, queue: str | None = None) -> Outcome:
+        """Return the outcome of the resume's create. An id that only this rehearsal has made is empty."""
+        creation = Creation(self._account.id, (resume,), self._store.clock(), queue=queue)
+        with self._store.read() as connection:
+            ((outcome,),) = _decide(connection, self._account, [creation])
+        self._account.rows.resumes.clear()
+        self._account.rows.documents.clear()
+        if isinstance(outcome, Created):
+            self._made.add(outcome.id)
+            return Created("", replaced=tuple({*outcome.replaced} - self._made))
+        if isinstance(outcome, Duplicate) and outcome.id in self._made:
+            return Duplicate("", outcome.is_newer)
+        return outcome
 
 
 def _find_newer(versions: Iterable[Version], claim: ClaimedFile) -> Version | None:
