@@ -117,6 +117,10 @@ class Reimports:
     def __init__(self, store: Store, root: Path) -> None:
         self._store = store
         self._root = root
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Forget all files."""
         self._listings: dict[str, tuple[int | None, list[PutAway]]] = {}
         """The held files by folder, with the folder's mtime; None if it may have changed again."""
         self.held: dict[str, list[PutAway]] = {}

@@ -2,34 +2,30 @@
 
 A turn continues with what was read, commits and files away, and takes new files, one account's
 after another's. About twice a second it also checks for changes by other processes: accounts,
-held files, requests, processes that have died. If a folder has more than one importer, one works,
-and the others stand by until its slot is free.
+held files, requests, processes that have died.
 """
 
-import contextlib
 import dataclasses
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from importer import slots
-from importer.claims import Claim
-from importer.failpoints import Observer, Step, unobserved
-from importer.files import Signature, describe, escaped
+from importer.failpoints import Observer, unobserved
+from importer.files import Signature, escaped
 from importer.held import Reimports
 from importer.helper import SLOT, Batch, Helper, Setup
-from importer.intake import STUCK_INTERVAL_S, Intake
-from importer.notices import FileReport, Notices, Progress, Summary, untaken
+from importer.intake import Intake
+from importer.leadership import Leadership
+from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import Options
 from importer.pending import Ended
 from importer.pipeline import Pipeline
-from importer.reader import Candidate, FailureReason, NotImported
-from importer.recovery import Recovery, dismiss_unfinished
-from importer.slots import Slot, SlotEntry
+from importer.reader import FailureReason, NotImported
+from importer.recovery import Recovery
+from importer.takeover import Takeover
 from importer.watcher import Changes
 from resumes import watched_folder
-from resumes.errors import InvalidArgument, StoreUnavailable
+from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, identifiers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
@@ -45,9 +41,6 @@ ACCOUNTS_INTERVAL_S = 2.0
 
 ROUND_S = 1.0
 """After this long a turn ends although files are left."""
-
-STAND_BY_INTERVAL_S = 0.5
-"""How often an importer that stands by asks for the folder."""
 
 
 class Importer:
@@ -73,10 +66,10 @@ class Importer:
         self._observe = observe
         self._monotonic = monotonic
         self.id = identifiers.resume_id(store.clock())
-        self._slot = Slot(root, 0)
+        self._lead = Leadership(store, root, notices, monotonic, let_go=self._let_go)
         self._pipeline = Pipeline(
             store,
-            self._slot,
+            self._lead.slot,
             root=root,
             options=options,
             on_filed=self._filed,
@@ -86,7 +79,18 @@ class Importer:
         )
         self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
         self._returns = Reimports(store, root)
-        self._recovery = Recovery(store, str(root), options.format, options.account)
+        self._takeover = Takeover(
+            store,
+            root,
+            Recovery(store, str(root), options.format, options.account),
+            slot=self._lead.slot,
+            pipeline=self._pipeline,
+            intake=self.intake,
+            reimports=self._returns,
+            notices=notices,
+            observe=observe,
+            monotonic=monotonic,
+        )
         self._helper = Helper(
             Setup(store.url, root, options, observe),
             on_answer=self.changes.mark,
@@ -101,20 +105,10 @@ class Importer:
         self._accounts: list[AccountInfo] = []
         self._unknown_ids: set[str] = set()
         """The accounts that the store does not know, as the finding names them."""
-        self._resumed: deque[Candidate] = deque()
-        """Files that a process had under way when it died."""
-        self._unreached: list[SlotEntry] = []
-        """Such files in folders that cannot be reached for now."""
-        self._unreached_due = monotonic()
-        self.stands_by = self._has_led = False
-        """Whether another importer works in the folder; whether this one ever did."""
-        self._left_slots: set[int] = {0}
-        """Slots of dead processes whose files were not taken over yet."""
         self._maintenance_due = self._accounts_due = monotonic()
-        self._lead_due = monotonic()
         self._trouble: OSError | None = None
         try:
-            self._lead()
+            self._lead.take()
         except OSError as error:
             raise InvalidArgument(f"Cannot write to {shown_root(root)}: {error.strerror}") from None
 
@@ -126,9 +120,12 @@ class Importer:
     @property
     def leads(self) -> bool:
         """Whether this importer holds the folder's slot; false too if that cannot be checked."""
-        with contextlib.suppress(OSError):
-            return self._slot.is_held
-        return False
+        return self._lead.is_held
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether another importer works in the folder."""
+        return self._lead.stands_by
 
     @property
     def has_work(self) -> bool:
@@ -145,24 +142,24 @@ class Importer:
     @property
     def _is_working(self) -> bool:
         """Whether work in progress can continue immediately."""
-        can_resume = self._may_take and bool(self._resumed or self._returns.are_due)
+        can_resume = self._may_take and bool(self._takeover.resumed or self._returns.are_due)
         return self._pipeline.can_go_on or can_resume
 
     @property
     def _may_take(self) -> bool:
         """Whether files may be taken: none before all dead slots are recovered or while one is stuck."""
-        return not self._left_slots and not self.is_stuck
+        return not self._takeover.left_slots and not self.is_stuck
 
     def wait_s(self) -> float:
         """Return the seconds until there is something to do, unless a change or the helper's answer
         comes first."""
         now = self._monotonic()
         if not self.leads:
-            return max(0.0, self._lead_due - now)
+            return max(0.0, self._lead.due - now)
         if self._is_working:
             return 0.0
         wait_s = self._maintenance_due - now  # which also retries filing
-        if not self._left_slots:
+        if not self._takeover.left_slots:
             wait_s = min(wait_s, self.intake.wait_s())
         return max(0.0, wait_s)
 
@@ -171,8 +168,8 @@ class Importer:
         """When the first awaited file will have settled, or the folder's slot is tried again, on the
         monotonic clock; None if no file is awaited."""
         if not self.leads:
-            return self._lead_due
-        if self._left_slots:
+            return self._lead.due
+        if self._takeover.left_slots:
             return self._maintenance_due
         return min((due for due, _ in self._list_awaited()), default=None)
 
@@ -195,8 +192,8 @@ class Importer:
         """Do everything that can be done now, for about a second; return how many files were filed.
         Raises StoreError and OSError."""
         before = self.filed
-        self._maintenance_due = self._accounts_due = self._lead_due = self._monotonic()
-        self._unreached_due = self._maintenance_due
+        self._maintenance_due = self._accounts_due = self._monotonic()
+        self._lead.due = self._takeover.due = self._maintenance_due
         self.intake.force()
         ends_at = self._monotonic() + ROUND_S
         while True:
@@ -210,7 +207,7 @@ class Importer:
         """Advance everything by one step. Raises StoreError and OSError; files that were read are
         continued in a later turn."""
         self.intake.mark(self.changes.take())
-        if not self._lead():
+        if not self._lead.take():
             return
         if self._monotonic() >= self._maintenance_due:
             self._maintain()
@@ -235,51 +232,28 @@ class Importer:
             error, self._trouble = self._trouble, None
             raise error
 
-    def _lead(self) -> bool:
-        """Return whether this importer holds the folder's slot; try to take it when that is due."""
-        if self._slot.is_held:
-            return True
-        if self._monotonic() < self._lead_due:
-            return False
-        self._lead_due = self._monotonic() + STAND_BY_INTERVAL_S
-        if self._has_led:  # the whole folder was emptied or replaced
-            self._check_folder_owner()
-            self._let_go()
-            watched_folder.set_owner(self.root, watched_folder.owner_of(self.store))
-        self.stands_by = not self._slot.take()
-        if self.stands_by:
-            self.notices(
-                "standby",
-                f"Another importer is running in {shown_root(self.root)}. This one is on standby, "
-                "and takes over when that one stops",
-            )
-            return False
-        self.notices.resolve("standby")
-        self._has_led = True
-        self._left_slots = {0}
-        return True
-
     def _let_go(self) -> None:
         """Forget all work in progress."""
         self._helper.end()
         self._pipeline.drop()
-        self._resumed.clear()
-        self._unreached.clear()
-        self._returns = Reimports(self.store, self.root)
+        self._takeover.give_up()
+        self._returns.give_up()
         self.intake.give_up()
 
     def _maintain(self) -> None:
         """Check for what other processes changed, and act on it."""
-        self._check_folder_owner()
+        self._lead.check_owner()
         self._returns.look()
         self._find_accounts()
-        self._recover()
+        self._helper.watch_over()
+        self._helper.reap()
+        self._takeover.recover(has_helper=self._helper.is_running)
         held = self._returns.held
         for files in held.values():
             self.intake.ids.follow(files[-1].claim_id)
         by_id = {account.id: account for account in self._accounts}
         unknown = self._find_unknown(held.keys())
-        resumed = {file.claim.account_id for file in self._resumed}
+        resumed = {file.claim.account_id for file in self._takeover.resumed}
         busy = self._pipeline.bundles.account_ids | resumed | unknown
         pending = self._pipeline.pending
         queues = self._returns.release(by_id, busy=busy, unfiled=pending.first_held)
@@ -287,10 +261,10 @@ class Importer:
         self._note_unknown(unknown)
         self._returns.take_requests(self.intake.claim_ids)
         self._find_owners()
-        if not (self._under_way or self._resumed):
+        if not (self._under_way or self._takeover.resumed):
             self.notices.all_over("unmovable")
-        is_moving = self._helper.is_busy or self._pipeline.can_go_on or self._resumed
-        if not (is_moving or self._left_slots or self.is_stuck) and (
+        is_moving = self._helper.is_busy or self._pipeline.can_go_on or self._takeover.resumed
+        if not (is_moving or self._takeover.left_slots or self.is_stuck) and (
             count := self._returns.dismiss_missing()
         ):
             self.notices.tell(
@@ -313,17 +287,6 @@ class Importer:
             self._accounts_due = self._monotonic()
             self._find_accounts()
             self._find_owners()
-
-    def _check_folder_owner(self) -> None:
-        # Another store may have adopted the folder, or another folder may be in its place.
-        try:
-            watched_folder.check_owner(self.root, watched_folder.owner_of(self.store))
-        except InvalidArgument as error:
-            self.notices.find("owner", ImporterState.DEGRADED, error.message)
-            self._let_go()
-            self._slot.leave()
-            raise StoreUnavailable(f"{shown_root(self.root)} belongs to another store") from None
-        self.notices.clear("owner")
 
     def _find_accounts(self) -> None:
         """Read the accounts; every time while one has held files, for which it may get room."""
@@ -355,79 +318,6 @@ class Importer:
             sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
             self.notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
 
-    def _recover(self) -> None:
-        """Continue the work in progress of dead processes. Raises StoreError and OSError."""
-        self._helper.watch_over()
-        self._helper.reap()
-        if self._unreached and self._monotonic() >= self._unreached_due:
-            self._unreached_due = self._monotonic() + STUCK_INTERVAL_S
-            self._unreached = self._go_on_with(self._slot, self._unreached)
-        ours = {0, SLOT} if self._helper.is_running else {0}
-        self._left_slots |= set(slots.list_numbers(self.root)) - ours
-        for number in sorted(self._left_slots):
-            slot = self._slot if number == 0 else Slot(self.root, number)
-            if number and not slot.take():
-                continue  # a helper that has outlived its importer
-            try:
-                self._unreached += self._go_on_with(slot, slot.load())
-            finally:
-                if number:
-                    slot.leave()
-            self._left_slots.discard(number)
-
-    def _go_on_with(self, slot: Slot, entries: Collection[SlotEntry]) -> list[SlotEntry]:
-        """Continue with the files in the slot's note; return those that cannot be reached for now."""
-        plan = self._recovery.plan(entries)
-        if slot.number in self._left_slots:
-            self.intake.give_up(slot.number)
-        unreached = {entry.claim.id: entry for entry, _ in plan.unreached}
-        kept = {file.claim.id: file.claim for file in plan.resumed}
-        kept |= {file.work.claim.id: file.work.claim for file in plan.ended}
-        reached = [entry for entry in entries if entry.claim.id not in unreached]
-        over = [entry.claim for entry in reached if entry.claim.id not in kept]
-        # Before they leave the note, so that a process that is killed here does it again.
-        for entry in reached:
-            self._pipeline.filer.tidy(entry.claim)
-        self._slot.adopt(
-            entry._replace(claim=kept[entry.claim.id], is_begun=False)
-            for entry in reached
-            if entry.claim.id in kept
-        )
-        if slot is not self._slot:
-            self._slot.adopt(unreached.values())
-            slot.end(entry.claim.id for entry in entries)
-        elif over:
-            slot.end(claim.id for claim in over)
-        for claim in over:
-            self.intake.end(claim.id)
-            self.intake.look_again(claim)
-            self._returns.end(claim.id, is_over=False)
-        for entry, error in plan.unreached:
-            self._hold(entry.claim)
-            self._tell_unreached(entry.claim, error)
-        for ended in plan.ended:
-            self._hold(ended.work.claim)
-        self._pipeline.pending.adopt(plan.ended)
-        self._resume(plan.resumed)
-        for _ in entries:
-            self._observe(Step.RECOVERED)
-        return [*unreached.values()]
-
-    def _tell_unreached(self, claim: Claim, error: OSError) -> None:
-        problem = describe(error)
-        key = f"unmovable {claim.account_id} {problem}"
-        self.notices(key, untaken(claim.name, problem))
-
-    def _resume(self, candidates: Iterable[Candidate]) -> None:
-        for candidate in candidates:
-            self._hold(candidate.claim)
-            self._resumed.append(candidate)
-
-    def _hold(self, claim: Claim) -> None:
-        self.intake.hold(claim)
-        if claim.is_return:
-            self._returns.hold(claim)
-
     def _give_helper(self) -> None:
         """Start a helper if there is a backlog, and give it files."""
         backlog = sum(len(inbox.queue) + inbox.found for inbox in self.intake.inboxes.values())
@@ -449,8 +339,7 @@ class Importer:
         """Read the next files: first those that dead processes had under way, then those to reimport
         together with new files of other accounts (pitfalls I12)."""
         most = self.options.tuning.batch_files
-        if self._resumed:
-            batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
+        if batch := self._takeover.next_batch(most):
             read = {file.claim.id: file.known.signature for file in batch if file.known is not None}
             self._note_resumed(self._pipeline.read(batch), read)
             return
@@ -460,26 +349,14 @@ class Importer:
             self._note_left(self._pipeline.read(batch))
 
     def _note_resumed(
-        self, all_left: Iterable[NotImported], read: Mapping[str, Signature | None]
+        self, all_left: Sequence[NotImported], read: Mapping[str, Signature | None]
     ) -> None:
-        """Keep files that cannot be read for now under their claims, which may have resumes in the
-        store already; `read` has their earlier signatures by claim id."""
-        unfinished = []
-        for left in all_left:
-            claim = left.claim
-            if left.error is None or claim.is_return:
-                if not claim.is_return or left.why is FailureReason.GONE:
-                    unfinished.append(claim)
-                self._note_left([left])
-                continue
-            entry = SlotEntry(claim, read.get(claim.id))
-            self._slot.adopt([entry], must_last=False)
-            self._unreached.append(entry)
-            self._tell_unreached(claim, left.error)
-            if left.why is FailureReason.TROUBLE:
-                self._trouble = left.error
-        for claim in unfinished:
-            dismiss_unfinished(self.store, claim)
+        self._trouble = next(
+            (file.error for file in all_left if file.why is FailureReason.TROUBLE), self._trouble
+        )
+        others = self._takeover.keep(all_left, read)
+        self._note_left(others)
+        self._takeover.dismiss(others)
 
     def _note_left(self, left: Iterable[NotImported]) -> None:
         for file in left:
@@ -515,7 +392,7 @@ class Importer:
     @property
     def _under_way(self) -> int:
         """Return how many files are read and not filed, here and in the helper, or out of reach."""
-        return self._pipeline.under_way + self._helper.under_way + len(self._unreached)
+        return self._pipeline.under_way + self._helper.under_way + len(self._takeover.unreached)
 
     @property
     def _unfinished(self) -> int:
@@ -548,4 +425,4 @@ class Importer:
         self._helper.end()
         self._hear_helper()
         self._pipeline.drop()
-        self._slot.leave()
+        self._lead.slot.leave()
