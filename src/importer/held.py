@@ -6,6 +6,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,6 +112,15 @@ def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool
     return min(count, len(files)), False
 
 
+@dataclass(slots=True)
+class _Reimport:
+    """A file under way: its account, the request for it, and the claim of a bundle that was released."""
+
+    account_id: str
+    request: ImportRequest | None = None
+    bundle_id: str | None = None
+
+
 class Reimports:
     """The files of one ROOT that are imported again."""
 
@@ -129,17 +139,14 @@ class Reimports:
         """The folders of failed files and their mtimes, at the last complete `dismiss_missing`."""
         self._accounts: Mapping[str, AccountInfo] = {}
         """The accounts by id, as of the last `release`."""
-        self._under_way: dict[str, str] = {}
-        """The account ids of files under way, by claim id."""
-        self._asked: dict[str, ImportRequest] = {}
+        self._under_way: dict[str, _Reimport] = {}
+        """By the claims that the files were filed under."""
         self._answered: list[ImportRequest] = []
         self._not_here: set[tuple[str, ...]] = set()
         """Requests about files of unwatched folders that were looked for here and not found."""
-        self._bundles: dict[str, str] = {}
-        """By account id, the claim of the bundle that was released."""
         self._next: deque[Candidate] = deque()
         self._renamed: dict[str, str] = {}
-        """The claims that files had before they got new ones, by the new claim's id."""
+        """The claims that files were filed under, by the new ones that some got since."""
         self.has_released = False
         """Whether the last `release` released files, so that more may be waiting."""
 
@@ -191,7 +198,10 @@ class Reimports:
         by id; nothing is released for those in `busy`. `unfiled` has, by account id, the claim of the
         first held file that could not be moved yet: later files are not released before it.
         """
-        busy = {*busy, *self._under_way.values()}
+        busy = {*busy, *(file.account_id for file in self._under_way.values())}
+        bundles = {
+            file.account_id: file.bundle_id for file in self._under_way.values() if file.bundle_id
+        }
         self._accounts = accounts
         self.has_released = False
         queues = {}
@@ -208,10 +218,11 @@ class Reimports:
                 due, is_bundle = _count_due(earlier, free_places)
                 self._add(later[:due])
                 if is_bundle:
-                    self._bundles[account_id] = self._next[-1].claim.id
+                    bundles[account_id] = self._next[-1].claim.id
+                    self._under_way[later[0].claim_id].bundle_id = bundles[account_id]
                 self.has_released |= due > 0
                 later = later[due:]
-            first = self._bundles.get(account_id) or (later[0].claim_id if later else None)
+            first = bundles.get(account_id) or (later[0].claim_id if later else None)
             if first is not None:
                 message = "Earlier files in this account must be imported first"
                 if account is not None and account.max_resumes is not None:
@@ -239,8 +250,8 @@ class Reimports:
         retried = [file for file in new if file.action == RequestKind.RETRY]
         self._add(_iter_failed(self._root, retried))
         for file in asked:
-            if file.claim_id in self._under_way:
-                self._asked.setdefault(file.claim_id, file)
+            if (known := self._under_way.get(file.claim_id)) is not None:
+                known.request = known.request or file
             elif (
                 file.root == root and file.claim_id not in not_yet and not self._is_elsewhere_too()
             ):
@@ -274,13 +285,13 @@ class Reimports:
 
     def hold(self, claim: Claim) -> None:
         """Mark a file as under way that a previous importer began to reimport."""
-        self._under_way[claim.id] = claim.account_id
+        self._under_way[claim.id] = _Reimport(claim.account_id)
 
     def _add(self, files: Iterable[PutAway]) -> None:
         for file in files:
             if file.claim_id not in self._under_way:
                 claim = self._claim(file)
-                self._under_way[file.claim_id] = file.account_id
+                self._under_way[file.claim_id] = _Reimport(file.account_id)
                 self._next.append(Candidate(claim))
 
     def _claim(self, file: PutAway) -> Claim:
@@ -331,13 +342,9 @@ class Reimports:
 
         Unless `is_over` it was not moved, and its request stays.
         """
-        earlier_id = self._renamed.pop(claim_id, claim_id)
-        account_id = self._under_way.pop(earlier_id, "")
-        if self._bundles.get(account_id) == claim_id:
-            del self._bundles[account_id]
-        request = self._asked.pop(earlier_id, None)
-        if request is not None and is_over:
-            self._answered.append(request)
+        file = self._under_way.pop(self._renamed.pop(claim_id, claim_id), None)
+        if file is not None and file.request is not None and is_over:
+            self._answered.append(file.request)
 
     def dismiss_missing(self) -> int:
         """Dismiss the failed files that are gone from their folders; return how many.
