@@ -45,6 +45,32 @@ OUTCOME_PHRASES = {
 }
 """How messages name the outcome of a file that cannot be moved."""
 
+MESSAGES = {
+    FileState.KEPT: (
+        "unmovable {account_id} {problem}",
+        "{name} {was} and stays where it is: {problem}. Delete it",
+    ),
+    FileState.CHANGED: (
+        "changed {id}",
+        "{name} was changed during its import; its new content will be imported as a separate file",
+    ),
+    FileState.UNRETURNED: (
+        "changed {id} {problem}",
+        "{name} was changed during its import; its new content is in {place} and cannot be moved "
+        "back: {problem}. This will be retried",
+    ),
+    FileState.UNMOVABLE: (
+        "unmovable {account_id} {problem}",
+        "{name} {was}, but cannot be moved: {problem}. It stays where it is; the move will be retried",
+    ),
+    FileState.STUCK: (
+        "unfiled",
+        "Cannot move {name}: {problem}. It {was} and stays where it is; the move will be retried, "
+        "and no new files will be imported until then",
+    ),
+}
+"""The key and the notice about a file that was not simply filed, by its state."""
+
 
 class PendingFiling(NamedTuple):
     """A file whose outcome is in the ledger, and that still has to be filed."""
@@ -178,7 +204,7 @@ class PendingFilings:
             filed = self._filer.check(work, ended.target)
         else:
             filed = self._filer.file_away(work, result)
-        problem, was = escaped(filed.problem), OUTCOME_PHRASES[result.outcome]
+        problem = escaped(filed.problem)
         again_s = RETRY_INTERVALS_S.get(filed.state)
         if filed.state is FileState.UNMOVABLE:
             again_s = min(RETRY_INTERVALS_S[filed.state] * 2.0**ended.tries, MAX_RETRY_INTERVAL_S)
@@ -195,41 +221,21 @@ class PendingFilings:
             )
         elif claim.is_return or result.needs_report:
             self._filer.tidy(claim, [result])
-        match filed.state:
-            case FileState.FILED | FileState.KEPT if not ended.is_kept:
-                is_kept = filed.state is FileState.KEPT
-                target = claim.path(self._root) if is_kept else filed.target
-                self._on_filed(as_report(claim, result, target, is_kept=is_kept))
-                if is_kept:
-                    self._remark(
-                        f"unmovable {claim.account_id} {problem}",
-                        f"{claim.name} {was} and stays where it is: {problem}. Delete it",
-                    )
-            case FileState.CHANGED:
-                self._remark(
-                    f"changed {claim.id}",
-                    f"{claim.name} was changed during its import; its new content will be imported as a "
-                    "separate file",
-                )
-            case FileState.UNRETURNED:
-                self._remark(
-                    f"changed {claim.id} {problem}",
-                    f"{claim.name} was changed during its import; its new content is in "
-                    f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
-                    f"back: {problem}. This will be retried",
-                )
-            case FileState.UNMOVABLE:
-                self._remark(
-                    f"unmovable {claim.account_id} {problem}",
-                    f"{claim.name} {was}, but cannot be moved: {problem}. It stays where it is; "
-                    "the move will be retried",
-                )
-            case FileState.STUCK:
-                self._remark(
-                    "unfiled",
-                    f"Cannot move {claim.name}: {problem}. It {was} and stays where it is; the move "
-                    "will be retried, and no new files will be imported until then",
-                )
+        is_final = filed.state in (FileState.FILED, FileState.KEPT)
+        if is_final and ended.is_kept:  # it was reported
+            return filed.state
+        if is_final:
+            is_kept = filed.state is FileState.KEPT
+            target = claim.path(self._root) if is_kept else filed.target
+            self._on_filed(as_report(claim, result, target, is_kept=is_kept))
+        if (message := MESSAGES.get(filed.state)) is not None:
+            said = {
+                **claim._asdict(),
+                "was": OUTCOME_PHRASES[result.outcome],
+                "problem": problem,
+                "place": escaped(os.path.relpath(filed.target or self._root, self._root)),
+            }
+            self._remark(*(part.format_map(said) for part in message))
         return filed.state
 
     def end(self, works: Sequence[ReadFile], new_ids: Container[str] = ()) -> None:
