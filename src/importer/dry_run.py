@@ -15,6 +15,7 @@ from importer.claims import Claim
 from importer.files import escaped
 from importer.filing import ReadFile, folder_of
 from importer.inbox import Seen
+from importer.intake import claim_of
 from importer.notices import FileReport, Remark, Summary, as_report, unowned, untaken
 from importer.options import Options
 from importer.outcomes import Result
@@ -105,7 +106,6 @@ def rehearse(
     held = {account_id for _, account_id in watched_folder.count_held(root)}
     rehearsed: dict[str, RehearsedAccount] = {}
     bundles: list[tuple[Claim, RehearsedAccount]] = []
-    unlisted: set[str] = set()
 
     def tell(claim: Claim, result: Result) -> None:
         summary.count(result.outcome)
@@ -114,18 +114,11 @@ def rehearse(
         folder = folder_of(result, claim.account, claim.claimed_at)
         on_file(as_report(claim, result, f"{root}/{folder}"))
 
-    def note_unlisted(key: str, sentence: str) -> None:
-        unlisted.add(key)
-        remark(key, sentence)
-
     for below in inbox.find_inboxes(root):
-        by_age: list[tuple[int, Seen]] = []
-        unlisted.clear()
-        for seen in sorted(inbox.iter_inbox(root, below, remark=note_unlisted)):
-            if seen.signature is not None:
-                by_age.append((seen.signature.mtime_ns, seen))
-            elif (why := find_why(f"{root}/{seen.name}")) is not None:
-                ignore(seen, why)
+        unlisted: dict[str, str] = {}
+        by_age = _scan(root, below, ignore, unlisted.__setitem__)
+        for notice in unlisted.items():
+            remark(*notice)
         info = by_folder.get(below or options.account or "")
         if info is None:
             summary.waiting += len(by_age)
@@ -133,26 +126,16 @@ def rehearse(
                 remark(f"unowned {below}", unowned(below, options.account))
             continue
         # One account may own both its folder and the files directly in ROOT.
-        account = rehearsed.get(info.id) or RehearsedAccount(
-            store, info, holds_files=info.id in held
-        )
-        rehearsed[info.id] = account
+        if (account := rehearsed.get(info.id)) is None:
+            account = RehearsedAccount(store, info, holds_files=info.id in held)
+            rehearsed[info.id] = account
         summary.stuck += bool(unlisted)
-        for _, seen in sorted(by_age):
-            name = escaped(seen.name)
-            claim = Claim(
-                "",
-                info.id,
-                info.name,
-                name,
-                seen.name,
-                store.clock(),
-                first_month=info.first_month,
-            )
+        for seen in by_age:
+            claim = claim_of(seen, info, "", store.clock())
             if not os.access(claim.folder(str(root)), os.W_OK, effective_ids=True):
                 summary.waiting += 1
                 summary.stuck += 1
-                remark(f"unread {info.id}", untaken(name, os.strerror(errno.EACCES)))
+                remark(f"unread {info.id}", untaken(claim.name, os.strerror(errno.EACCES)))
                 continue
             result = _judge(claim, claim.path(str(root)), account, options)
             if isinstance(result, SkipReason):
@@ -163,10 +146,22 @@ def rehearse(
                 tell(claim, result)
     # Bundles come last whatever their age, since the others are imported while bundles settle.
     for claim, account in bundles:
-        end = _unpack(claim, claim.path(str(root)), account, options)
-        if end is not None:
+        if (end := _unpack(claim, claim.path(str(root)), account, options)) is not None:
             tell(claim, end)
     return summary
+
+
+def _scan(
+    root: Path, below: str, ignore: Callable[[Seen, SkipReason], None], remark: Remark
+) -> list[Seen]:
+    """Return the files of an inbox to import, oldest first."""
+    by_age: list[tuple[int, Seen]] = []
+    for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):
+        if seen.signature is not None:
+            by_age.append((seen.signature.mtime_ns, seen))
+        elif (why := find_why(f"{root}/{seen.name}")) is not None:
+            ignore(seen, why)
+    return [seen for _, seen in sorted(by_age)]
 
 
 def _judge(

@@ -31,6 +31,12 @@ class _UnderWay(NamedTuple):
     slot: int
 
 
+def claim_of(seen: Seen, account: AccountInfo, claim_id: str, now_us: int) -> Claim:
+    """Return the claim of a file that was found in the account's inbox."""
+    name, month = escaped(seen.name), account.first_month
+    return Claim(claim_id, account.id, account.name, name, seen.name, now_us, first_month=month)
+
+
 class Intake:
     """The inboxes of one ROOT."""
 
@@ -172,15 +178,7 @@ class Intake:
     def _candidate(
         self, seen: Seen, inbox: Inbox, account: AccountInfo, slot: int, now_us: int
     ) -> Candidate:
-        claim = Claim(
-            self.ids.next(),
-            account.id,
-            account.name,
-            escaped(seen.name),
-            seen.name,
-            now_us,
-            first_month=account.first_month,
-        )
+        claim = claim_of(seen, account, self.ids.next(), now_us)
         self._under_way[claim.id] = _UnderWay(seen.name, inbox, slot)
         self._names.add(seen.name)
         return Candidate(claim, inbox.settling.find_known(seen.name))
