@@ -4,15 +4,15 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from importer import outcomes
-from importer.failpoints import Observer, Step
+from importer.failpoints import Step
 from importer.filing import ReadFile
-from importer.options import Options
+from importer.job import Job
 from importer.outcomes import Result
 from importer.pending import PendingFiling, PendingFilings, close
 from resumes.analyzer import Resume
 from resumes.errors import NotFound, ResumesError, StatementRefused, StoreError
 from resumes.import_reasons import Reason
-from resumes.store import Store, accounts, import_ledger
+from resumes.store import accounts, import_ledger
 from resumes.store.creation import Creation, NewResume, Outcome, create_files
 from resumes.store.import_ledger import FileOutcome
 from resumes.watched_folder import shown_root
@@ -21,14 +21,14 @@ from resumes.watched_folder import shown_root
 class Ledger:
     """The outcomes of one ROOT's files, in the store."""
 
-    def __init__(self, store: Store, root: str, options: Options) -> None:
-        self._store = store
-        self._shown_root = shown_root(root)
-        self._deadline_s = options.tuning.write_timeout_s
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._shown_root = shown_root(job.root)
+        self._deadline_s = job.options.tuning.write_timeout_s
 
     def create(self, creations: Sequence[Creation]) -> list[list[Outcome] | NotFound]:
         """Create the resumes of files. Raises what `create_files` does."""
-        return create_files(self._store, creations, deadline_s=self._deadline_s)
+        return create_files(self._job.store, creations, deadline_s=self._deadline_s)
 
     def row(self, work: ReadFile, items: str | None = None) -> import_ledger.ClaimedFile:
         """Return the file's row in the ledger."""
@@ -51,7 +51,7 @@ class Ledger:
             row = row._replace(source=b"")
         try:
             import_ledger.record(
-                self._store,
+                self._job.store,
                 work.claim.account_id,
                 row,
                 result.as_verdict(),
@@ -68,26 +68,17 @@ class Ledger:
         the inbox, because the store may have been restored from an older backup. Raises StoreError."""
         works = [*works]
         account_ids = {work.claim.account_id for work in works}
-        deleted = accounts.find_deleted(self._store, account_ids) if works else account_ids
+        deleted = accounts.find_deleted(self._job.store, account_ids) if works else account_ids
         return [work for work in works if work.claim.account_id not in deleted]
 
 
 class BatchImporter:
     """Imports files that were read whole."""
 
-    def __init__(
-        self,
-        store: Store,
-        ledger: Ledger,
-        pending: PendingFilings,
-        options: Options,
-        observe: Observer,
-    ) -> None:
-        self._store = store
+    def __init__(self, job: Job, ledger: Ledger, pending: PendingFilings) -> None:
+        self._job = job
         self._ledger = ledger
         self._pending = pending
-        self._tuning = options.tuning
-        self._observe = observe
         self._ready: deque[ReadFile] = deque()
 
     def __len__(self) -> int:
@@ -116,7 +107,7 @@ class BatchImporter:
             )
             for _ in works:
                 self._ready.popleft()
-            self._observe(Step.COMMITTED)
+            self._job.observe(Step.COMMITTED)
             self._pending.end(left)
             left_ids = {work.claim.id for work in left}
             self._pending.file_away(file for file in ended if file.work.claim.id not in left_ids)
@@ -124,10 +115,11 @@ class BatchImporter:
     def _next_batch(self) -> list[ReadFile]:
         works: list[ReadFile] = []
         size_bytes = 0
+        tuning = self._job.options.tuning
         for work in self._ready:
             works.append(work)
             size_bytes += work.signature.size_bytes
-            if len(works) == self._tuning.batch_files or size_bytes >= self._tuning.batch_bytes:
+            if len(works) == tuning.batch_files or size_bytes >= tuning.batch_bytes:
                 break
         return works
 
@@ -155,7 +147,7 @@ class BatchImporter:
     def _creation(self, work: ReadFile) -> Creation:
         claim = work.claim
         row = self._ledger.row(work)
-        now_us = self._store.clock()
+        now_us = self._job.store.clock()
         verdict = _verdict(work)
         if isinstance(verdict, Result):
             return Creation(claim.account_id, (), now_us, row, verdict.as_verdict())

@@ -24,12 +24,12 @@ from pydantic.alias_generators import to_camel
 
 from importer import files
 from importer.claims import Claim
-from importer.failpoints import Observer, Step
-from importer.files import Folders, Signature, safe_stem, signature_of, split_extension
-from importer.options import Options
+from importer.failpoints import Step
+from importer.files import Signature, safe_stem, signature_of, split_extension
+from importer.job import Job
 from importer.outcomes import Result, failed, issues_as_dicts
 from resumes.analyzer import Resume
-from resumes.clock import Clock, timestamp
+from resumes.clock import timestamp
 from resumes.import_reasons import Reason, find_hint
 from resumes.output_files import flush
 from resumes.store.accounts import NAME
@@ -180,15 +180,9 @@ class FilingResult(NamedTuple):
 class Filer:
     """Moves imported files into the outcome folders below one ROOT."""
 
-    def __init__(
-        self, root: Path, folders: Folders, options: Options, clock: Clock, observe: Observer
-    ) -> None:
-        self._root = str(root)
-        self._folders = folders
-        self._max_bytes = max(options.max_file_bytes, options.format.max_bytes)
-        self._floor_bytes = options.disk_floor_bytes
-        self._clock = clock
-        self._observe = observe
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._max_bytes = max(job.options.max_file_bytes, job.options.format.max_bytes)
         self._made: set[str] = set()
 
     def file_away(self, work: ReadFile, result: Result) -> FilingResult:
@@ -197,7 +191,7 @@ class Filer:
         try:
             if claim.is_return and claim.source in iter_places(claim, result):
                 # It stays even if it was changed: the next reimport reads it again.
-                target = claim.path(self._root)
+                target = claim.path(self._job.root)
                 self._report(work, result, target)
                 _list(claim, result, os.path.dirname(target))  # noqa: PTH120
                 return FilingResult(FileState.FILED, target)
@@ -206,7 +200,7 @@ class Filer:
             if os.path.lexists(self._current_path(claim)):
                 return FilingResult(FileState.STUCK, problem=os.strerror(errno.ENOENT))
             if not claim.is_return:  # else its disk may be detached
-                _list(claim, result, f"{self._root}/{_folder(claim, result)}")
+                _list(claim, result, f"{self._job.root}/{_folder(claim, result)}")
             return FilingResult(FileState.GONE)
         except _NotMoved as error:
             return error.filed
@@ -214,7 +208,7 @@ class Filer:
             return FilingResult(FileState.STUCK, problem=files.describe(error))
         if is_copied:  # no other process has the copy open
             return FilingResult(FileState.FILED, target)
-        self._observe(Step.MOVED)
+        self._job.observe(Step.MOVED)
         return self.check(work, target)
 
     def check(self, work: ReadFile, target: str) -> FilingResult:
@@ -227,8 +221,8 @@ class Filer:
             if is_as_read is None:
                 return FilingResult(FileState.WRITTEN_TO, target)
             if not is_as_read and not self._is_copy(work, target):
-                put_back(self._root, work.claim, target)
-                self._observe(Step.MOVED_BACK)
+                put_back(self._job.root, work.claim, target)
+                self._job.observe(Step.MOVED_BACK)
                 return FilingResult(FileState.CHANGED)
         except FileNotFoundError:
             pass  # it was taken away already; it was imported
@@ -239,7 +233,7 @@ class Filer:
     def _move(self, work: ReadFile, result: Result) -> tuple[str, bool]:
         """Return where the file is now, and whether it was copied there from another disk."""
         claim = work.claim
-        folder = f"{self._root}/{_folder(claim, result)}"
+        folder = f"{self._job.root}/{_folder(claim, result)}"
         was_made = folder in self._made
         if not was_made:
             Path(folder).mkdir(parents=True, exist_ok=True)
@@ -282,7 +276,7 @@ class Filer:
             files.move(claim.base, target, source_fd=folder)
             return False
         except OSError as error:
-            aside = aside_of(self._root, claim)
+            aside = aside_of(self._job.root, claim)
             to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
             if not os.path.lexists(aside):  # else its old name is that of another file
                 if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
@@ -297,7 +291,7 @@ class Filer:
                 self._check_copyable(work, to)
                 with _in_its_folder():
                     files.move(claim.base, aside, source_fd=folder)
-                self._observe(Step.SET_ASIDE)
+                self._job.observe(Step.SET_ASIDE)
         self._copy(work, aside, Path(target))
         return True
 
@@ -307,7 +301,7 @@ class Filer:
         Raises FileNotFoundError if the file is gone, and _NotMoved for an error of this folder alone.
         """
         try:
-            return self._folders.open(claim.folder(self._root))
+            return self._job.folders.open(claim.folder(self._job.root))
         except OSError as error:
             is_gone = error.errno == errno.ENOENT and not os.path.lexists(self._current_path(claim))
             if is_gone or error.errno in OF_THE_PROCESS:
@@ -317,7 +311,7 @@ class Filer:
     def _is_elsewhere(self, claim: Claim, folder: str) -> bool:
         """Return whether the file at its own path is known to be on another disk than the folder."""
         with contextlib.suppress(OSError):
-            return os.lstat(claim.path(self._root)).st_dev != os.stat(folder).st_dev  # noqa: PTH116
+            return os.lstat(claim.path(self._job.root)).st_dev != os.stat(folder).st_dev  # noqa: PTH116
         return False
 
     def _check_copyable(self, work: ReadFile, to: str) -> None:
@@ -327,7 +321,7 @@ class Filer:
         """
         disk = os.statvfs(to)
         # The floor is meant for the store's disk; this disk may be smaller than the floor.
-        floor_bytes = min(self._floor_bytes, disk.f_blocks * disk.f_frsize // 10)
+        floor_bytes = min(self._job.options.disk_floor_bytes, disk.f_blocks * disk.f_frsize // 10)
         size_bytes = work.signature.size_bytes
         if size_bytes > self._max_bytes:
             state, problem = FileState.KEPT, "it is too large to be moved to another disk"
@@ -335,10 +329,10 @@ class Filer:
             state, problem = FileState.UNMOVABLE, NO_ROOM
         else:
             return
-        aside = aside_of(self._root, work.claim)
+        aside = aside_of(self._job.root, work.claim)
         if os.path.lexists(aside):
             with _in_its_folder():
-                put_back(self._root, work.claim, aside)
+                put_back(self._job.root, work.claim, aside)
         raise _NotMoved(state, problem)
 
     def _report_kept(self, work: ReadFile, result: Result, folder: str) -> None:
@@ -368,7 +362,7 @@ class Filer:
                 os.close(source)
                 temporary.unlink(missing_ok=True)
             flush(target.parent)
-        self._observe(Step.COPIED)
+        self._job.observe(Step.COPIED)
         with _in_its_folder():
             aside.unlink()
 
@@ -378,13 +372,13 @@ class Filer:
                 raise _NotMoved(FileState.UNMOVABLE, "it is open for writing")
             case False:
                 with _in_its_folder():
-                    put_back(self._root, work.claim, aside)
+                    put_back(self._job.root, work.claim, aside)
                 raise _NotMoved(FileState.CHANGED)
 
     def _is_copy(self, work: ReadFile, target: str) -> bool:
         """Return whether the target, which is not the file that was read, is a copy of it."""
         with contextlib.suppress(FileNotFoundError):  # the folder may be gone
-            if os.lstat(work.claim.folder(self._root)).st_dev != os.lstat(target).st_dev:
+            if os.lstat(work.claim.folder(self._job.root)).st_dev != os.lstat(target).st_dev:
                 return True
         # A bind mount: one disk that looks like two.
         try:
@@ -397,8 +391,8 @@ class Filer:
 
     def _current_path(self, claim: Claim) -> str:
         """Return the path of a file that is not filed yet."""
-        aside = str(aside_of(self._root, claim))
-        return aside if os.path.lexists(aside) else claim.path(self._root)
+        aside = str(aside_of(self._job.root, claim))
+        return aside if os.path.lexists(aside) else claim.path(self._job.root)
 
     def _report(self, work: ReadFile, result: Result, target: str) -> None:
         claim = work.claim
@@ -406,10 +400,12 @@ class Filer:
         sha256 = files.find_sha256(source, self._max_bytes)  # a larger file may be sparse
         if sha256 is not None and _is_as_read(work, source) is False:
             sha256 = ""  # matches no content, so the next reimport starts over
-        content = compose(claim, work.signature, result, sha256=sha256, now_us=self._clock())
+        content = compose(
+            claim, work.signature, result, sha256=sha256, now_us=self._job.store.clock()
+        )
         path = report_path(target)
         files.write_over(path, content, temporary=_beside(path, claim))
-        self._observe(Step.REPORT_WRITTEN)
+        self._job.observe(Step.REPORT_WRITTEN)
 
     def tidy(self, claim: Claim, ends: Iterable[Result] = ALL_RESULTS) -> None:
         """Remove a claim's reports that have no file next to them: the one that it was retried with, and
@@ -418,13 +414,13 @@ class Filer:
         if claim.is_return:
             places.append(claim.source)
         with contextlib.suppress(OSError):  # a report too many does no harm
-            for file in (f"{self._root}/{place}" for place in places):
+            for file in (f"{self._job.root}/{place}" for place in places):
                 if not os.path.lexists(file):
                     path = report_path(file)
                     if load_report(path).get("claimId") == claim.id:
                         path.unlink()
                     _beside(path, claim).unlink(missing_ok=True)
-        self._observe(Step.REPORTS_TIDIED)
+        self._job.observe(Step.REPORTS_TIDIED)
 
 
 def put_back(root: str, claim: Claim, source: str | Path) -> None:

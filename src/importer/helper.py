@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from importer import files
 from importer.failpoints import Observer
+from importer.job import Job
 from importer.notices import FileReport
 from importer.options import Options
 from importer.pending import Ended, QuotaBacklog
@@ -266,15 +267,16 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
     """Import batches until the end of input. The first answer says that the process is ready."""
     reports: list[FileReport] = []
     remarks: list[tuple[str, str]] = []
-    pipeline = Pipeline(
+    job = Job(
         store,
+        str(setup.root),
+        setup.options,
         slot,
-        root=setup.root,
-        options=setup.options,
-        on_filed=reports.append,
-        remark=lambda key, sentence: remarks.append((key, sentence)),
-        observe=setup.observe,
+        reports.append,
+        lambda key, sentence: remarks.append((key, sentence)),
+        setup.observe,
     )
+    pipeline = Pipeline(job)
     answers.send(Answer())
     waiting: deque[Batch] = deque()
     is_in_trouble = False

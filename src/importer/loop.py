@@ -15,13 +15,13 @@ from importer.files import Signature, escaped
 from importer.held import Reimports
 from importer.helper import SLOT, Batch, Helper, Setup
 from importer.intake import Intake
+from importer.job import Job
 from importer.leadership import Leadership
 from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import Options
 from importer.pending import Ended
 from importer.pipeline import Pipeline
 from importer.reader import FailureReason, NotImported
-from importer.recovery import Recovery
 from importer.takeover import Takeover
 from importer.watcher import Changes
 from resumes import watched_folder
@@ -67,30 +67,13 @@ class Importer:
         self._monotonic = monotonic
         self.id = identifiers.resume_id(store.clock())
         self._lead = Leadership(store, root, notices, monotonic, let_go=self._let_go)
-        self._pipeline = Pipeline(
-            store,
-            self._lead.slot,
-            root=root,
-            options=options,
-            on_filed=self._filed,
-            remark=notices,
-            observe=observe,
-            monotonic=monotonic,
+        job = Job(
+            store, str(root), options, self._lead.slot, self._filed, notices, observe, monotonic
         )
+        self._pipeline = Pipeline(job)
         self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
         self._returns = Reimports(store, root)
-        self._takeover = Takeover(
-            store,
-            root,
-            Recovery(store, str(root), options.format, options.account),
-            slot=self._lead.slot,
-            pipeline=self._pipeline,
-            intake=self.intake,
-            reimports=self._returns,
-            notices=notices,
-            observe=observe,
-            monotonic=monotonic,
-        )
+        self._takeover = Takeover(job, self._pipeline, self.intake, self._returns, notices)
         self._helper = Helper(
             Setup(store.url, root, options, observe),
             on_answer=self.changes.mark,

@@ -3,17 +3,17 @@
 import contextlib
 import math
 import os
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from importer.claims import Claim
-from importer.failpoints import Observer, Step
+from importer.failpoints import Step
 from importer.files import escaped
 from importer.filing import Filer, FileState, ReadFile
-from importer.notices import FileReport, Remark, as_report
+from importer.job import Job
+from importer.notices import as_report
 from importer.outcomes import Result
-from importer.slots import Slot
 from resumes.store.import_ledger import FileOutcome
 
 
@@ -99,24 +99,9 @@ class Ended(NamedTuple):
 class PendingFilings:
     """The imported files of one process that are not filed yet."""
 
-    def __init__(
-        self,
-        filer: Filer,
-        slot: Slot,
-        *,
-        root: str,
-        on_filed: Callable[[FileReport], None],
-        remark: Remark,
-        observe: Observer,
-        monotonic: Callable[[], float],
-    ) -> None:
+    def __init__(self, job: Job, filer: Filer) -> None:
+        self._job = job
         self._filer = filer
-        self._slot = slot
-        self._root = root
-        self._on_filed = on_filed
-        self._remark = remark
-        self._observe = observe
-        self._monotonic = monotonic
         self.queues: dict[str, QuotaBacklog] = {}
         """By account id, the held files that new ones queue behind (pitfalls I7)."""
         self._files: dict[str, PendingFiling] = {}
@@ -193,7 +178,7 @@ class PendingFilings:
 
     def retry(self) -> None:
         """Retry filing the files that are due."""
-        now = self._monotonic()
+        now = self._job.monotonic()
         self._file([file for file in self._files.values() if now >= file.due])
 
     def _try(self, ended: PendingFiling) -> FileState:
@@ -215,7 +200,7 @@ class PendingFilings:
                 result,
                 filed.target,
                 tries=min(ended.tries + 1, 10),
-                due=self._monotonic() + again_s,
+                due=self._job.monotonic() + again_s,
                 state=filed.state,
                 is_kept=ended.is_kept or filed.state is FileState.KEPT,
             )
@@ -226,16 +211,16 @@ class PendingFilings:
             return filed.state
         if is_final:
             is_kept = filed.state is FileState.KEPT
-            target = claim.path(self._root) if is_kept else filed.target
-            self._on_filed(as_report(claim, result, target, is_kept=is_kept))
+            target = claim.path(self._job.root) if is_kept else filed.target
+            self._job.on_filed(as_report(claim, result, target, is_kept=is_kept))
         if (message := MESSAGES.get(filed.state)) is not None:
             said = {
                 **claim._asdict(),
                 "was": OUTCOME_PHRASES[result.outcome],
                 "problem": problem,
-                "place": escaped(os.path.relpath(filed.target or self._root, self._root)),
+                "place": escaped(os.path.relpath(filed.target or self._job.root, self._job.root)),
             }
-            self._remark(*(part.format_map(said) for part in message))
+            self._job.remark(*(part.format_map(said) for part in message))
         return filed.state
 
     def end(self, works: Sequence[ReadFile], new_ids: Container[str] = ()) -> None:
@@ -243,8 +228,8 @@ class PendingFilings:
         close(works)
         if works:
             self._ends += (Ended(work.claim, work.claim.id in new_ids) for work in works)
-            if self._slot.end(work.claim.id for work in works):
-                self._observe(Step.ENDED)
+            if self._job.slot.end(work.claim.id for work in works):
+                self._job.observe(Step.ENDED)
 
     def adopt(self, ended: Iterable[PendingFiling]) -> None:
         """Take over files that another process imported; their claims are in the slot's note."""

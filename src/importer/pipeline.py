@@ -11,55 +11,27 @@ says where it belongs (`importer.recovery`). A committed file that cannot be fil
 later, and not imported again.
 """
 
-import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from importer.batch import BatchImporter, Ledger
-from importer.failpoints import Observer
-from importer.files import Folders
 from importer.filing import Filer
-from importer.notices import FileReport, Remark
-from importer.options import Options
+from importer.job import Job
 from importer.pending import PendingFilings
 from importer.reader import Candidate, NotImported, Reader
 from importer.slices import BundleImporter
-from importer.slots import Slot
-from resumes.store import Store
 
 
 class Pipeline:
-    """Imports files into one store, below one ROOT, for as long as the slot is held."""
+    """Imports files, for as long as the slot is held."""
 
-    def __init__(
-        self,
-        store: Store,
-        slot: Slot,
-        *,
-        root: Path,
-        options: Options,
-        on_filed: Callable[[FileReport], None],
-        remark: Remark,
-        observe: Observer,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._folders = Folders(str(root))
-        self.filer = Filer(root, self._folders, options, store.clock, observe)
-        self.pending = PendingFilings(
-            self.filer,
-            slot,
-            root=str(root),
-            on_filed=on_filed,
-            remark=remark,
-            observe=observe,
-            monotonic=monotonic,
-        )
-        self._reader = Reader(str(root), self._folders, slot, options, observe)
-        ledger = Ledger(store, str(root), options)
-        self._whole = BatchImporter(store, ledger, self.pending, options, observe)
-        self.bundles = BundleImporter(
-            store, ledger, self._reader, self.pending, slot, options, observe
-        )
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.filer = Filer(job)
+        self.pending = PendingFilings(job, self.filer)
+        self._reader = Reader(job)
+        ledger = Ledger(job)
+        self._whole = BatchImporter(job, ledger, self.pending)
+        self.bundles = BundleImporter(job, ledger, self._reader, self.pending)
 
     @property
     def under_way(self) -> int:
@@ -86,17 +58,17 @@ class Pipeline:
     def commit(self) -> None:
         """Commit what was read whole, and file it away. Raises StoreError; the next call continues there."""
         self._whole.commit()
-        self._folders.close()
+        self._job.folders.close()
 
     def go_on(self) -> NotImported | None:
         """Retry filing, and store the next slice of a bundle. Return the bundle if it turns out not to be
         importable. Raises StoreError; the next call continues there."""
         self.pending.retry()
-        self._folders.close()
+        self._job.folders.close()
         return self.bundles.advance()
 
     def drop(self) -> None:
         """Forget all work in progress, and close its files."""
         for part in (self._whole, self.bundles, self.pending):
             part.drop()
-        self._folders.close()
+        self._job.folders.close()

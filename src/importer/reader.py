@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from importer import files, json_texts, outcomes
 from importer.claims import Claim
-from importer.failpoints import Observer, Step
-from importer.files import Folders, Known, Signature
+from importer.failpoints import Step
+from importer.files import Known, Signature
 from importer.filing import OF_THE_FILE, OF_THE_PROCESS, ReadFile, parse_report
+from importer.job import Job
 from importer.options import Options
 from importer.outcomes import Result
-from importer.slots import Slot
 from resumes.analyzer import Resume
 from resumes.watched_names import find_extension
 
@@ -124,46 +124,40 @@ def inspect(
 class Reader:
     """Reads files below one ROOT, and notes what it reads in the slot."""
 
-    def __init__(
-        self, root: str, folders: Folders, slot: Slot, options: Options, observe: Observer
-    ) -> None:
-        self._root = root
-        self._folders = folders
-        self._slot = slot
-        self._options = options
-        self._observe = observe
+    def __init__(self, job: Job) -> None:
+        self._job = job
 
     def read(self, candidates: Sequence[Candidate]) -> list[ReadFile | NotImported]:
         """Read the files that are ready; return each, or why it is not imported now."""
         try:
-            self._slot.note(candidate.claim for candidate in candidates)
+            self._job.slot.note(candidate.claim for candidate in candidates)
         except OSError as error:
             return [
                 NotImported(file.claim, FailureReason.TROUBLE, None, error) for file in candidates
             ]
-        self._observe(Step.NOTED)
+        self._job.observe(Step.NOTED)
         answers = [self._read(candidate) for candidate in candidates]
         if left := [file.claim.id for file in answers if isinstance(file, NotImported)]:
-            self._slot.end(left)
-        self._slot.note_read(
+            self._job.slot.end(left)
+        self._job.slot.note_read(
             (work.claim.id, work.signature, work.digest)
             for work in answers
             if isinstance(work, ReadFile)
         )
-        self._observe(Step.READ)
+        self._job.observe(Step.READ)
         return answers
 
     def _read(self, candidate: Candidate) -> ReadFile | NotImported:
         claim = candidate.claim
         try:
             if is_last_attempt(claim) and _is_read_whole(claim):
-                signature = files.signature_of(os.lstat(claim.path(self._root)))
+                signature = files.signature_of(os.lstat(claim.path(self._job.root)))
                 return ReadFile(claim, signature, outcomes.CRASHED, head=self.read_head(claim))
             if not candidate.is_alone:
                 return self._read_open(candidate)
-            self._slot.begin_alone(claim)
+            self._job.slot.begin_alone(claim)
             answer = self._read_open(candidate)
-            self._slot.end_alone(claim.id)
+            self._job.slot.end_alone(claim.id)
             return answer
         except FileNotFoundError:
             return NotImported(claim, FailureReason.GONE)
@@ -174,7 +168,7 @@ class Reader:
     def _read_open(self, candidate: Candidate) -> ReadFile | NotImported:
         claim = candidate.claim
         try:
-            self._folders.open(claim.folder(self._root))
+            self._job.folders.open(claim.folder(self._job.root))
         except OSError as error:
             if error.errno in NOT_OF_THE_FILE:
                 raise
@@ -196,7 +190,7 @@ class Reader:
 
     def open_file(self, claim: Claim) -> int:
         """Open the claim's file for reading. Raises FileNotFoundError, NotAFile, OSError."""
-        folder = self._folders.open(claim.folder(self._root))
+        folder = self._job.folders.open(claim.folder(self._job.root))
         return files.open_file(claim.base, dir_fd=folder)
 
     def read_head(self, claim: Claim) -> bytes:
@@ -208,7 +202,7 @@ class Reader:
     def _judge(self, candidate: Candidate, descriptor: int) -> ReadFile | NotImported:
         claim = candidate.claim
         try:
-            found = inspect(claim, descriptor, candidate.known, self._options)
+            found = inspect(claim, descriptor, candidate.known, self._job.options)
         except OSError as error:  # a bad sector, say: a problem of this file alone
             return NotImported(claim, FailureReason.STUCK, self._signature(claim), error)
         if isinstance(found, NotImported):
@@ -216,9 +210,9 @@ class Reader:
         # A file that a process may still write to is not judged (pitfalls I4).
         writer = files.find_writer(descriptor)
         if writer is not False:
-            needed_s = min(UNKNOWN_WRITER_SETTLE_S, self._options.settle_s)
+            needed_s = min(UNKNOWN_WRITER_SETTLE_S, self._job.options.settle_s)
             if writer:
-                needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
+                needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._job.options.settle_s)
             if _quiet_s(claim, found.signature, candidate.known) < needed_s:
                 return NotImported(claim, FailureReason.OPEN, found.signature)
         kept = None if found.verdict is None else descriptor
@@ -227,8 +221,8 @@ class Reader:
     def _unreadable(self, candidate: Candidate, error: OSError) -> ReadFile | NotImported:
         """Return what to do with a file that cannot be opened: it settles first, as its mode may change."""
         claim = candidate.claim
-        signature = files.signature_of(os.lstat(claim.path(self._root)))
-        needed_s = MAX_SETTLE_TIMES * self._options.settle_s
+        signature = files.signature_of(os.lstat(claim.path(self._job.root)))
+        needed_s = MAX_SETTLE_TIMES * self._job.options.settle_s
         if _quiet_s(claim, signature, candidate.known) < needed_s:
             return NotImported(claim, FailureReason.SETTLING, signature)
         return ReadFile(claim, signature, outcomes.unreadable(error))
@@ -236,5 +230,5 @@ class Reader:
     def _signature(self, claim: Claim) -> Signature | None:
         """Return the file's signature; None if it is gone or its folder cannot be searched."""
         with contextlib.suppress(OSError):
-            return files.find_signature(claim.path(self._root))
+            return files.find_signature(claim.path(self._job.root))
         return None

@@ -27,11 +27,11 @@ from importer import files, outcomes
 from importer.claims import Claim
 from importer.files import Known, Signature
 from importer.filing import ReadFile, aside_of, iter_places, put_back
+from importer.job import Job
 from importer.outcomes import Result
 from importer.pending import PendingFiling
 from importer.reader import Candidate
 from importer.slots import SlotEntry
-from resumes.analyzer import Format
 from resumes.errors import Conflict, NotFound
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.creation import Created, Duplicate
@@ -63,13 +63,11 @@ class Plan(NamedTuple):
     """Files whose state cannot be known for now, and why."""
 
 
-class Recovery(NamedTuple):
-    """Recovers the files of one ROOT. `default_account` owns the files directly in it."""
+class Recovery:
+    """Recovers the files of one ROOT."""
 
-    store: Store
-    root: str
-    accepted: Format
-    default_account: str | None
+    def __init__(self, job: Job) -> None:
+        self._job = job
 
     def plan(self, entries: Iterable[SlotEntry]) -> Plan:
         """Return what to do with files that were under way. Raises StoreError."""
@@ -90,8 +88,8 @@ class Recovery(NamedTuple):
         """Do what its state asks for; return what to do with the file, and None if it is gone or counts
         as new. Raises StoreError and OSError."""
         claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
-        found = files.find_signature(claim.path(self.root))
-        row = None if entry.signature is None else _find_row(self.store, claim)
+        found = files.find_signature(claim.path(self._job.root))
+        row = None if entry.signature is None else _find_row(self._job.store, claim)
         result = outcomes.recorded_result(row) if row else None
         state, target = self._find_state(entry, found, result)
         # It has settled already: to wait again would forget the attempt.
@@ -102,13 +100,13 @@ class Recovery(NamedTuple):
                 is_due = state is State.NOTED or claim.attempt
                 return alone if is_due and self._is_of_its_account(claim) else None
             case State.ASIDE:
-                put_back(self.root, claim, aside_of(self.root, claim))
+                put_back(self._job.root, claim, aside_of(self._job.root, claim))
                 return None
             case State.CHANGED:
                 return None
             case State.LOST:
                 if not (claim.is_return and found):  # else it is in its place, and was edited
-                    dismiss_unfinished(self.store, claim)
+                    dismiss_unfinished(self._job.store, claim)
                 return None
         assert entry.signature is not None
         assert row is not None
@@ -128,7 +126,7 @@ class Recovery(NamedTuple):
     ) -> tuple[State, str]:
         """Return the state, and the path at which a moved file is. Raises OSError."""
         claim, signature = entry.claim, entry.signature
-        is_aside = os.path.lexists(aside_of(self.root, claim))
+        is_aside = os.path.lexists(aside_of(self._job.root, claim))
         if result is None:
             if is_aside:
                 return State.ASIDE, ""
@@ -138,12 +136,14 @@ class Recovery(NamedTuple):
         if is_aside:
             return State.COPYING, ""
         is_stored = result.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE)
-        path = claim.path(self.root)
+        path = claim.path(self._job.root)
         if found == signature and _has_content(path, entry.digest, is_stored=is_stored):
             return State.COMMITTED, ""
         # At `claim.source` it would not have been moved.
         places = (
-            f"{self.root}/{place}" for place in iter_places(claim, result) if place != claim.source
+            f"{self._job.root}/{place}"
+            for place in iter_places(claim, result)
+            if place != claim.source
         )
         moved = (place for place in places if files.find_signature(place) is not None)
         target = next(moved, "")
@@ -155,22 +155,24 @@ class Recovery(NamedTuple):
         if claim.is_return:
             return True
         folder, is_below, _ = claim.source.partition("/")
-        owner = accounts.find_owner(self.store, folder if is_below else self.default_account or "")
+        owner = accounts.find_owner(
+            self._job.store, folder if is_below else self._job.options.account or ""
+        )
         return owner is not None and owner.id == claim.account_id
 
     def _recall(self, claim: Claim, row: FileRow) -> Result | None:
         """Return the recorded result of a file of one resume, even if a new import would differ; None
         if the ledger has no resume of it."""
-        items = import_ledger.find_items(self.store, claim.account_id, claim.id, limit=1)
+        items = import_ledger.find_items(self._job.store, claim.account_id, claim.id, limit=1)
         if not items or items[0].item != 0:
             return None
-        accepted = self.accepted.for_account(claim.first_month)
+        accepted = self._job.options.format.for_account(claim.first_month)
         verdict = outcomes.judge(
-            files.find_body(claim.path(self.root), accepted.max_bytes), accepted
+            files.find_body(claim.path(self._job.root), accepted.max_bytes), accepted
         )
         resume_id = items[0].resume_id
         if items[0].outcome is not FileOutcome.DUPLICATE:
-            replaced = import_ledger.list_replaced(self.store, claim.account_id, claim.id)
+            replaced = import_ledger.list_replaced(self._job.store, claim.account_id, claim.id)
             warnings = verdict.warnings  # none if it would be refused by now
             return outcomes.result_of(Created(resume_id, replaced=replaced), warnings)
         recorded = outcomes.recorded_result(row)

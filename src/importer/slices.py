@@ -9,18 +9,18 @@ from typing import NamedTuple
 from importer import files, outcomes, unpack
 from importer.batch import Ledger, is_store_failure
 from importer.claims import Claim
-from importer.failpoints import Observer, Step
+from importer.failpoints import Step
 from importer.files import Signature
 from importer.filing import OF_THE_PROCESS, ReadFile
+from importer.job import Job
 from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Result, Tally
 from importer.pending import PendingFiling, PendingFilings
 from importer.reader import FailureReason, NotImported, Reader, is_last_attempt
-from importer.slots import Slot
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError
-from resumes.store import Store, import_ledger
+from resumes.store import import_ledger
 from resumes.store.creation import Creation, NewResume
 from resumes.store.import_ledger import IN_PROGRESS
 
@@ -109,23 +109,11 @@ def open_bundle(descriptor: int, claim: Claim, options: Options) -> Opened:
 class BundleImporter:
     """Imports bundles. One at a time is unpacked; others wait in the inbox."""
 
-    def __init__(
-        self,
-        store: Store,
-        ledger: Ledger,
-        reader: Reader,
-        pending: PendingFilings,
-        slot: Slot,
-        options: Options,
-        observe: Observer,
-    ) -> None:
-        self._store = store
+    def __init__(self, job: Job, ledger: Ledger, reader: Reader, pending: PendingFilings) -> None:
+        self._job = job
         self._ledger = ledger
         self._reader = reader
         self._pending = pending
-        self._slot = slot
-        self._options = options
-        self._observe = observe
         self._works: deque[ReadFile] = deque()
         self._bundle: Bundle | None = None
         """The first of them, once it is opened."""
@@ -158,7 +146,7 @@ class BundleImporter:
             opened = self._open(work)
             if isinstance(opened, NotImported):
                 self._close()
-                self._slot.end([work.claim.id])
+                self._job.slot.end([work.claim.id])
                 return opened
             work = self._works[0] = work._replace(head=opened.head)
             if isinstance(opened.bundle, Result):
@@ -184,9 +172,9 @@ class BundleImporter:
         claim = self._count(work.claim)
         if is_last_attempt(claim):
             return Opened(outcomes.CRASHED, self._reader.read_head(claim))
-        self._slot.begin_alone(claim, work.signature)
+        self._job.slot.begin_alone(claim, work.signature)
         try:
-            opened = open_bundle(self._reader.open_file(claim), claim, self._options)
+            opened = open_bundle(self._reader.open_file(claim), claim, self._job.options)
         except FileNotFoundError:
             return NotImported(claim, FailureReason.GONE)
         except OSError as error:
@@ -201,7 +189,7 @@ class BundleImporter:
         """Return the claim, without its attempts if the last one got further than the one before."""
         if not claim.attempt:
             return claim
-        items = len(import_ledger.find_items(self._store, claim.account_id, claim.id))
+        items = len(import_ledger.find_items(self._job.store, claim.account_id, claim.id))
         return claim._replace(items=items, attempt=0 if items > claim.items else claim.attempt)
 
     def _commit_slice(self, work: ReadFile, bundle: Bundle, portions: Sequence[Portion]) -> bool:
@@ -217,7 +205,7 @@ class BundleImporter:
             if isinstance(verdict, Resume)
         ]
         row = self._ledger.row(work)
-        creation = Creation(work.claim.account_id, new, self._store.clock(), row, IN_PROGRESS)
+        creation = Creation(work.claim.account_id, new, self._job.store.clock(), row, IN_PROGRESS)
         try:
             (result,) = self._ledger.create([creation])
         except Exception as error:
@@ -237,7 +225,7 @@ class BundleImporter:
             self._pending.end([work])
             self._close()
             return True
-        self._observe(Step.COMMITTED)
+        self._job.observe(Step.COMMITTED)
         created = itertools.repeat(result) if isinstance(result, ResumesError) else result
         verdicts = [portion.verdict for portion in portions]
         self._slices = self._slices[1:]
@@ -247,7 +235,7 @@ class BundleImporter:
 
     def _finish(self, work: ReadFile, result: Result) -> None:
         self._ledger.record(work, result)
-        self._slot.end_alone(work.claim.id)
+        self._job.slot.end_alone(work.claim.id)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
         self._pending.file_away([PendingFiling(work._replace(digest=digest), result)])
@@ -259,6 +247,6 @@ class BundleImporter:
     def drop(self) -> None:
         """Forget all bundles."""
         if self._bundle is not None and not self._bundle.is_being_read:
-            self._slot.end_alone(self._works[0].claim.id)
+            self._job.slot.end_alone(self._works[0].claim.id)
         self._works.clear()
         self._bundle, self._slices = None, ()

@@ -1,22 +1,22 @@
 """Takeover: the files that dead processes had under way, until each is read again, filed or found anew."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from importer import slots
 from importer.claims import Claim
-from importer.failpoints import Observer, Step
+from importer.failpoints import Step
 from importer.files import Signature, describe
 from importer.held import Reimports
 from importer.helper import SLOT
 from importer.intake import STUCK_INTERVAL_S, Intake
+from importer.job import Job
 from importer.notices import Notices, untaken
 from importer.pipeline import Pipeline
 from importer.reader import Candidate, FailureReason, NotImported
 from importer.recovery import Recovery, dismiss_unfinished
 from importer.slots import Slot, SlotEntry
-from resumes.store import Store
 
 
 class Takeover:
@@ -24,35 +24,25 @@ class Takeover:
 
     def __init__(
         self,
-        store: Store,
-        root: Path,
-        recovery: Recovery,
-        *,
-        slot: Slot,
+        job: Job,
         pipeline: Pipeline,
         intake: Intake,
         reimports: Reimports,
         notices: Notices,
-        observe: Observer,
-        monotonic: Callable[[], float],
     ) -> None:
-        self._store = store
-        self._root = root
-        self._recovery = recovery
-        self._slot = slot
+        self._job = job
+        self._recovery = Recovery(job)
         self._pipeline = pipeline
         self._intake = intake
         self._reimports = reimports
         self._notices = notices
-        self._observe = observe
-        self._monotonic = monotonic
         self.left_slots: set[int] = {0}
         """Slots of dead processes whose files were not taken over yet."""
         self.resumed: deque[Candidate] = deque()
         """Files to import under the claims that they had."""
         self.unreached: list[SlotEntry] = []
         """Files in folders that cannot be reached for now."""
-        self.due = monotonic()
+        self.due = job.monotonic()
         """When to try those again."""
 
     def give_up(self) -> None:
@@ -63,13 +53,13 @@ class Takeover:
 
     def recover(self, *, has_helper: bool) -> None:
         """Continue the work in progress of dead processes. Raises StoreError and OSError."""
-        if self.unreached and self._monotonic() >= self.due:
-            self.due = self._monotonic() + STUCK_INTERVAL_S
-            self.unreached = self._go_on_with(self._slot, self.unreached)
+        if self.unreached and self._job.monotonic() >= self.due:
+            self.due = self._job.monotonic() + STUCK_INTERVAL_S
+            self.unreached = self._go_on_with(self._job.slot, self.unreached)
         ours = {0, SLOT} if has_helper else {0}
-        self.left_slots |= set(slots.list_numbers(self._root)) - ours
+        self.left_slots |= set(slots.list_numbers(Path(self._job.root))) - ours
         for number in sorted(self.left_slots):
-            slot = self._slot if number == 0 else Slot(self._root, number)
+            slot = self._job.slot if number == 0 else Slot(Path(self._job.root), number)
             if number and not slot.take():
                 continue  # a helper that has outlived its importer
             try:
@@ -92,13 +82,13 @@ class Takeover:
         # Before they leave the note, so that a process that is killed here does it again.
         for entry in reached:
             self._pipeline.filer.tidy(entry.claim)
-        self._slot.adopt(
+        self._job.slot.adopt(
             entry._replace(claim=kept[entry.claim.id], is_begun=False)
             for entry in reached
             if entry.claim.id in kept
         )
-        if slot is not self._slot:
-            self._slot.adopt(unreached.values())
+        if slot is not self._job.slot:
+            self._job.slot.adopt(unreached.values())
             slot.end(entry.claim.id for entry in entries)
         elif over:
             slot.end(claim.id for claim in over)
@@ -116,7 +106,7 @@ class Takeover:
             self._hold(candidate.claim)
             self.resumed.append(candidate)
         for _ in entries:
-            self._observe(Step.RECOVERED)
+            self._job.observe(Step.RECOVERED)
         return [*unreached.values()]
 
     def _tell_unreached(self, claim: Claim, error: OSError) -> None:
@@ -145,7 +135,7 @@ class Takeover:
                 others.append(left)
                 continue
             entry = SlotEntry(claim, read.get(claim.id))
-            self._slot.adopt([entry], must_last=False)
+            self._job.slot.adopt([entry], must_last=False)
             self.unreached.append(entry)
             self._tell_unreached(claim, left.error)
         return others
@@ -154,4 +144,4 @@ class Takeover:
         """Dismiss those of these files that no process will finish. Raises StoreError."""
         for left in others:
             if not left.claim.is_return or left.why is FailureReason.GONE:
-                dismiss_unfinished(self._store, left.claim)
+                dismiss_unfinished(self._job.store, left.claim)
