@@ -13,14 +13,75 @@ from importer.notices import Notices, unowned, untaken
 from importer.options import Options
 from importer.reader import Candidate, FailureReason, NotImported
 from importer.watcher import EVERYTHING
+from resumes import watched_folder
 from resumes.clock import Clock
+from resumes.store import Store, accounts
 from resumes.store.accounts import AccountInfo
+from resumes.store.importers import ImporterState
 
 STUCK_INTERVAL_S = 5.0
 """How soon a file that cannot be read or moved is tried again."""
 
 OPEN_INTERVAL_S = 1.0
 """How soon a file that is open for writing is checked again."""
+
+
+ACCOUNTS_INTERVAL_S = 2.0
+"""How often accounts are looked up while none of them has held files."""
+
+
+class AccountList:
+    """The open accounts, and those of files here that the store does not know."""
+
+    def __init__(
+        self,
+        store: Store,
+        root: Path,
+        options: Options,
+        notices: Notices,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._root = root
+        self._interval_s = min(ACCOUNTS_INTERVAL_S, options.scan_s)
+        self._notices = notices
+        self._monotonic = monotonic
+        self.all: list[AccountInfo] = []
+        self.due = monotonic()
+        """When to read them again."""
+        self._unknown_ids: set[str] = set()
+        """The accounts that the store does not know, as the finding names them."""
+
+    def refresh(self, *, is_due: bool) -> None:
+        """Read the accounts, if that is due anyway or now. Raises StoreError."""
+        now = self._monotonic()
+        if is_due or now >= self.due:
+            self.all = accounts.list_open(self._store)
+            self.due = now + self._interval_s
+
+    def find_unknown(self, account_ids: Collection[str]) -> set[str]:
+        """Return the accounts that the store neither has nor has deleted.
+
+        Their files are left alone: the store may have been restored from an older backup.
+        """
+        others = set(account_ids) - {info.id for info in self.all}
+        if not others:
+            return others
+        self.all = accounts.list_open(self._store)
+        others -= {info.id for info in self.all}
+        return others - accounts.find_deleted(self._store, others)
+
+    def note_unknown(self, unknown: set[str]) -> None:
+        """Report the files of accounts that are unknown, unless that was done."""
+        if unknown == self._unknown_ids:
+            return
+        self._unknown_ids = unknown
+        text = watched_folder.describe_unknown(watched_folder.count_held(self._root), unknown)
+        if text is None:
+            self._notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
+        else:
+            sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
+            self._notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
 
 
 class _UnderWay(NamedTuple):

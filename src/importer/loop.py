@@ -7,37 +7,30 @@ held files, requests, processes that have died.
 
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from importer.failpoints import Observer, unobserved
 from importer.files import Signature, escaped
 from importer.held import Reimports
 from importer.helper import SLOT, Batch, Helper, Setup
-from importer.intake import Intake
+from importer.intake import AccountList, Intake
 from importer.job import Job
 from importer.leadership import Leadership
-from importer.notices import FileReport, Notices, Progress, Summary
+from importer.notices import FileReport, Notices, Progress, Summary, Totals
 from importer.options import Options
 from importer.pending import Ended
 from importer.pipeline import Pipeline
 from importer.reader import FailureReason, NotImported
 from importer.takeover import Takeover
 from importer.watcher import Changes
-from resumes import watched_folder
 from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, identifiers
-from resumes.store.accounts import AccountInfo
-from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import ImporterState
 from resumes.text import counted
 from resumes.watched_folder import FAILED, shown_root
 
 MAINTENANCE_INTERVAL_S = 0.5
 """How often to check for changes by other processes; the docs promise twice this."""
-
-ACCOUNTS_INTERVAL_S = 2.0
-"""How often accounts are looked up while none of them has held files."""
 
 ROUND_S = 1.0
 """After this long a turn ends although files are left."""
@@ -60,16 +53,15 @@ class Importer:
         self.store = store
         self.root = root
         self.options = options
-        self._on_file = on_file
         self.notices = notices
         self.changes = Changes()
         self._observe = observe
         self._monotonic = monotonic
         self.id = identifiers.resume_id(store.clock())
         self._lead = Leadership(store, root, notices, monotonic, let_go=self._let_go)
-        job = Job(
-            store, str(root), options, self._lead.slot, self._filed, notices, observe, monotonic
-        )
+        self._totals = totals = Totals(on_file)
+        slot = self._lead.slot
+        job = Job(store, str(root), options, slot, totals.add, notices, observe, monotonic)
         self._pipeline = Pipeline(job)
         self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
         self._returns = Reimports(store, root)
@@ -79,21 +71,18 @@ class Importer:
             on_answer=self.changes.mark,
             monotonic=monotonic,
         )
-        self._summary = Summary()
-        self._held_ids: set[str] = set()
-        self._kept_ids: set[str] = set()
-        """Files that were reported and stay where they are."""
-        self.filed = 0
-        """How many files were filed so far, by this process and its helper."""
-        self._accounts: list[AccountInfo] = []
-        self._unknown_ids: set[str] = set()
-        """The accounts that the store does not know, as the finding names them."""
-        self._maintenance_due = self._accounts_due = monotonic()
+        self._accounts = AccountList(store, root, options, notices, monotonic)
+        self._maintenance_due = monotonic()
         self._trouble: OSError | None = None
         try:
             self._lead.take()
         except OSError as error:
             raise InvalidArgument(f"Cannot write to {shown_root(root)}: {error.strerror}") from None
+
+    @property
+    def filed(self) -> int:
+        """How many files were filed so far, by this process and its helper."""
+        return self._totals.filed
 
     @property
     def is_stuck(self) -> bool:
@@ -175,8 +164,8 @@ class Importer:
         """Do everything that can be done now, for about a second; return how many files were filed.
         Raises StoreError and OSError."""
         before = self.filed
-        self._maintenance_due = self._accounts_due = self._monotonic()
-        self._lead.due = self._takeover.due = self._maintenance_due
+        now = self._monotonic()
+        self._maintenance_due = self._accounts.due = self._lead.due = self._takeover.due = now
         self.intake.force()
         ends_at = self._monotonic() + ROUND_S
         while True:
@@ -227,21 +216,21 @@ class Importer:
         """Check for what other processes changed, and act on it."""
         self._lead.check_owner()
         self._returns.look()
-        self._find_accounts()
+        self._accounts.refresh(is_due=bool(self._returns.held))  # which may get room
         self._helper.watch_over()
         self._helper.reap()
         self._takeover.recover(has_helper=self._helper.is_running)
         held = self._returns.held
         for files in held.values():
             self.intake.ids.follow(files[-1].claim_id)
-        by_id = {account.id: account for account in self._accounts}
-        unknown = self._find_unknown(held.keys())
+        unknown = self._accounts.find_unknown(held.keys())
         resumed = {file.claim.account_id for file in self._takeover.resumed}
         busy = self._pipeline.bundles.account_ids | resumed | unknown
         pending = self._pipeline.pending
+        by_id = {account.id: account for account in self._accounts.all}
         queues = self._returns.release(by_id, busy=busy, unfiled=pending.first_held)
         pending.set_queues(queues)
-        self._note_unknown(unknown)
+        self._accounts.note_unknown(unknown)
         self._returns.take_requests(self.intake.claim_ids)
         self._find_owners()
         if not (self._under_way or self._takeover.resumed):
@@ -255,7 +244,7 @@ class Importer:
             )
 
     def _find_owners(self) -> None:
-        self.intake.find_owners(accounts.by_folder(self._accounts))
+        self.intake.find_owners(accounts.by_folder(self._accounts.all))
 
     def _check_account_owners(self) -> None:
         """Find owners again if an account is gone, or another has its former name by now: a new file goes to
@@ -267,39 +256,8 @@ class Importer:
         }
         known = accounts.find_open(self.store, {owner_id for owner_id, _ in owned}) if owned else []
         if owned - {(info.id, folder) for info in known for folder in info.folders}:
-            self._accounts_due = self._monotonic()
-            self._find_accounts()
+            self._accounts.refresh(is_due=True)
             self._find_owners()
-
-    def _find_accounts(self) -> None:
-        """Read the accounts; every time while one has held files, for which it may get room."""
-        now = self._monotonic()
-        if self._returns.held or now >= self._accounts_due:
-            self._accounts = accounts.list_open(self.store)
-            self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self.options.scan_s)
-
-    def _find_unknown(self, account_ids: Collection[str]) -> set[str]:
-        """Return the accounts that the store neither has nor has deleted.
-
-        Their files are left alone: the store may have been restored from an older backup.
-        """
-        others = set(account_ids) - {info.id for info in self._accounts}
-        if not others:
-            return others
-        self._accounts = accounts.list_open(self.store)
-        others -= {info.id for info in self._accounts}
-        return others - accounts.find_deleted(self.store, others)
-
-    def _note_unknown(self, unknown: set[str]) -> None:
-        if unknown == self._unknown_ids:
-            return
-        self._unknown_ids = unknown
-        text = watched_folder.describe_unknown(watched_folder.count_held(self.root), unknown)
-        if text is None:
-            self.notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
-        else:
-            sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
-            self.notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
 
     def _give_helper(self) -> None:
         """Start a helper if there is a backlog, and give it files."""
@@ -316,7 +274,7 @@ class Importer:
             for key, sentence in answer.remarks:
                 self.notices(key, sentence)
             for report in answer.reports:
-                self._filed(report)
+                self._totals.add(report)
 
     def _take(self) -> None:
         """Read the next files: first those that dead processes had under way, then those to reimport
@@ -352,23 +310,11 @@ class Importer:
 
     def _note_ends(self, ends: Iterable[Ended]) -> None:
         for claim, is_new in ends:
-            self._kept_ids.discard(claim.id)
+            self._totals.kept_ids.discard(claim.id)
             self.intake.end(claim.id)
             self._returns.end(claim.id)
             if is_new:
                 self.intake.look_again(claim)
-
-    def _filed(self, report: FileReport) -> None:
-        self.filed += 1
-        if report.claim_id in self._held_ids:
-            self._held_ids.discard(report.claim_id)
-            self._summary.count(FileOutcome.HELD, -1)
-        if report.outcome is FileOutcome.HELD:
-            self._held_ids.add(report.claim_id)
-        if report.is_kept:
-            self._kept_ids.add(report.claim_id)
-        self._summary.count(report.outcome)
-        self._on_file(report)
 
     # Messages
 
@@ -380,14 +326,16 @@ class Importer:
     @property
     def _unfinished(self) -> int:
         """Return how many files are under way, without those that were reported."""
-        return max(0, self._under_way - len(self._kept_ids))
+        return max(0, self._under_way - len(self._totals.kept_ids))
 
     def progress(self) -> Progress:
         """Return how far the import is."""
         inboxes = self.intake.inboxes.values()
         waiting = sum(inbox.waiting for inbox in inboxes) + self._unfinished
         is_complete = not any(inbox.is_looking for inbox in inboxes)
-        return Progress(**vars(self._summary) | {"waiting": waiting}, is_complete=is_complete)
+        return Progress(
+            **vars(self._totals.summary) | {"waiting": waiting}, is_complete=is_complete
+        )
 
     def summary(self) -> Summary:
         """Return what this importer did so far, and what was in the inbox at the last scan."""
@@ -397,7 +345,7 @@ class Importer:
             inbox.settling.count_left() + bool(inbox.unlisted) for inbox in inboxes if inbox.account
         )
         return dataclasses.replace(
-            self._summary,
+            self._totals.summary,
             ignored=sum(inbox.ignored for inbox in inboxes) + resting,
             waiting=self.progress().waiting - resting,
             stuck=stuck + self._unfinished,

@@ -85,6 +85,31 @@ class Progress(Summary):
     is_complete: bool = True
 
 
+class Totals:
+    """Passes the reports of an importer and its helper on, and counts them."""
+
+    def __init__(self, on_file: Callable[[FileReport], None]) -> None:
+        self._on_file = on_file
+        self.filed = 0
+        self.summary = Summary()
+        self._held_ids: set[str] = set()
+        self.kept_ids: set[str] = set()
+        """Files that were reported and stay where they are."""
+
+    def add(self, report: FileReport) -> None:
+        """Count the file, and report it."""
+        self.filed += 1
+        if report.claim_id in self._held_ids:
+            self._held_ids.discard(report.claim_id)
+            self.summary.count(FileOutcome.HELD, -1)
+        if report.outcome is FileOutcome.HELD:
+            self._held_ids.add(report.claim_id)
+        if report.is_kept:
+            self.kept_ids.add(report.claim_id)
+        self.summary.count(report.outcome)
+        self._on_file(report)
+
+
 Remark = Callable[[str, str], None]
 """Reports a sentence once for its key."""
 
