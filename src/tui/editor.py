@@ -1,4 +1,4 @@
-"""The terminal, handed over to the user's editor."""
+"""The terminal, handed over to another program."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,4 +15,4 @@ def suspended(app: App[object]) -> Iterator[None]:
         with app.suspend():
             yield
     except SuspendNotSupported as error:
-        raise InvalidArgument("This terminal cannot run an editor") from error
+        raise InvalidArgument("This terminal cannot be handed to another program") from error

@@ -100,6 +100,7 @@ _FILTER = ("filter", "filter", "slash", "/", "Filter", "Filter the list")
 _ORDER = ("order", "next_order", "s", "s", "Sort", "Change sort order")
 _MARK = ("mark", "mark", "space", "space", "Mark", "Mark row for a bulk action")
 _LABEL = ("label", "label", "L", "L", "", "Change the label")
+_FORGET = ("forget", "forget", "F", "F", "", "Erase the person, for good")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
@@ -116,6 +117,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
     Action(Place.RESUMES, *_LABEL, command="resumes label"),
     Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
+    Action(Place.RESUMES, *_FORGET, command="resumes forget"),
     Action(Place.RESUMES, "edit", "edit_resume", "e", "e", "Edit", "Edit resume in your editor", command="resumes edit"),
     Action(Place.RESUMES, *_ORDER),
     Action(Place.RESUMES, *_MARK),
@@ -131,6 +133,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
     Action(Place.RESUME, *_LABEL, command="resumes label"),
     Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
+    Action(Place.RESUME, *_FORGET, command="resumes forget"),
     Action(Place.RESUME, "edit", "edit_resume", "e", "e", "Edit", "Edit resume in your editor", command="resumes edit"),
     Action(Place.RESUME, *_RELOAD),
     Action(Place.RESUME, "back", "app.back", "escape,backspace", "esc", "Back", "Go up one level"),

@@ -1,6 +1,7 @@
 """The state that the screens share while the terminal UI runs, and its initial values."""
 
 import os
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -45,6 +46,9 @@ class UiSession:
 
     settings: Settings = field(default_factory=Settings)
     program: str = "resumes"
+    forget: Callable[[Iterable[str]], None] | None = None
+    """Erases the persons of these resumes, once the user has agreed in the terminal."""
+
     deletions: Deletions = field(default_factory=Deletions)
     refresh_s: float | None = None
     """The refresh interval; None for each screen's default."""
@@ -66,6 +70,7 @@ def prepare(
     read_only: bool = False,
     settings: Settings | None = None,
     program: str = "resumes",
+    forget: Callable[[Iterable[str]], None] | None = None,
 ) -> UiSession:
     """Return the session. Raises NotFound if the account or resume does not exist.
 
@@ -88,6 +93,7 @@ def prepare(
         link=None if open_id is None else Target("resumes", account, opens=open_id),
         settings=settings,
         program=program,
+        forget=forget,
     )
 
 

@@ -582,7 +582,7 @@ async def test_an_editor_that_cannot_run_or_a_terminal_that_cannot_is_told(
     monkeypatch.setenv("VISUAL", "/nowhere/vim")
     async with running(store, "First") as pilot:
         await presses(pilot, "e")
-        await tells(pilot.app, "This terminal cannot run an editor.")
+        await tells(pilot.app, "This terminal cannot be handed to another program.")
         monkeypatch.setattr(App, "suspend", lambda _: contextlib.nullcontext())
         await presses(pilot, "e")
         await tells(pilot.app, "Cannot edit with /nowhere/vim: No such file or directory.")

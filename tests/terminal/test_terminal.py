@@ -140,6 +140,28 @@ def test_a_deletion_that_is_cut_short_by_the_end_is_told(store: Store) -> None:
         assert b'1 pending deletion canceled: "First"' in screen.wire
 
 
+def test_a_person_is_erased_once_the_user_has_seen_what_and_agreed(
+    store: Store, tmp_path: Path
+) -> None:
+    for name in ("Ada", "Bo"):
+        header = {"name": name, "email": f"{name}@example.org"}
+        stored(store, a_document(title=f"Of {name}") | {"header": header})
+    with console(command(tmp_path, "tui")) as screen:
+        screen.shows("Of Bo", "1 of 2")
+        screen.types(b"F")
+        screen.shows("Erase all of this for good?")
+        screen.types(b"n\n")
+        screen.shows("go back")
+        screen.types(b" ")
+        screen.shows("1 of 2")
+        screen.types(b"F")
+        screen.shows("Erase all of this for good?")
+        screen.types(b"y\n")
+        screen.shows("Erased 1 resume")
+        screen.types(b" ")
+        screen.shows("Of Bo", "1 of 1")
+
+
 @pytest.mark.slow
 def test_so_is_each_of_several_of_which_one_is_under_way(store: Store) -> None:
     stored(store, a_document(title="First"), a_document(title="Second"))

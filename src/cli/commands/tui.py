@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+from collections.abc import Iterable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,19 @@ def tui(
                 read_only=read_only,
                 settings=settings,
                 program=session.command_line(),
+                forget=forget_persons,
             )
+
+        context = click.get_current_context()
+
+        def forget_persons(resume_ids: Iterable[str]) -> None:
+            from cli import errors
+            from cli.commands.forget import forget
+
+            flags = dict.fromkeys(("dry_run", "lift", "yes"), False)
+            names = {"targets": tuple(resume_ids), "account": None, "target": None}
+            errors.run(partial(context.invoke, forget, **names, **flags), session)
+            click.pause("Press any key to go back.")
 
         return run.run(
             open_session,

@@ -287,6 +287,21 @@ class ResumeActions(PaneScreen[ResumeRef]):
             )
         self.unmark()
 
+    def action_forget(self) -> None:
+        """Hand the terminal over to `resumes forget`, which shows what it would erase, and asks."""
+        if (found := self.find_resumes("forget")) is None or self.session.forget is None:
+            return
+        _, entries = found
+        try:
+            with suspended(self.app):
+                self.session.forget([entry.id for entry in entries])
+        except InvalidArgument as problem:
+            show_message(self, problem.message, "error")
+            return
+        self.session.deletions.restart_grace()
+        self.unmark()
+        self.action_reload()
+
     @store_work()
     async def action_label(self) -> None:
         """Ask for the label of the resumes, and change it."""
@@ -467,7 +482,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         if not self.is_split or self.list.current is None:
             yield "next_view(1)"
         if self.list.current is None:
-            yield from ("choose", "open_pdf", "export", "edit_resume", "label", "delete")
+            yield from ("choose", "open_pdf", "export", "edit_resume", "label", "forget", "delete")
 
     def row_key(self, row: Entry) -> str:
         return self._position(row.id)
