@@ -15,9 +15,10 @@ from resumes.health.store_checks import check_sqlite
 from resumes.rendering import fonts as drawing_fonts
 from resumes.rendering.fonts import find_scripts, font_packages
 from resumes.settings import Settings, load_settings
-from resumes.store import Store, accounts, api_keys, plans
+from resumes.store import Store, accounts, api_keys, forgotten, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import create
+from resumes.store.forgotten import Subject
 from resumes.store.plans import PlanChange
 from resumes.text import in_bytes
 from tests.health.conftest import MY_NAME, command_line, find
@@ -139,6 +140,20 @@ def test_full_accounts_are_led_to_the_smallest_plan_with_room(
     full, over = find(installation, "quota")
     assert full.command == over.command == "resumes plans list"
     assert "raise the limit of its plan" in (full.remedy or "")
+
+
+def test_who_was_erased_is_counted_by_day_for_backups_that_were_made_before(
+    installation: Installation, store: Store, clock: SteppingClock
+) -> None:
+    assert find(installation, "erased") == []
+    for number in range(8):
+        forgotten.remember(store, [Subject.of_email(f"{number}@example.org")])
+        clock.advance(0 if number else 86_400)
+    (told,) = find(installation, "erased")
+    first, second = (timestamp(clock() - days * 86_400_000_000)[:10] for days in (1, 0))
+    assert told.text == (
+        f"8 persons (7 on {second}, 1 on {first}), and still in backups that were made before"
+    )
 
 
 def test_resumes_that_no_service_erases_are_told(

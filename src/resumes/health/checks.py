@@ -20,7 +20,7 @@ from resumes.health.metrics import QueryCache
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_folders, version
 from resumes.settings import Settings
-from resumes.store import accounts, import_history, plans, retention, stored_resumes
+from resumes.store import accounts, forgotten, import_history, plans, retention, stored_resumes
 from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, parse_address
 from resumes.store.search_index import count_indexed
 from resumes.store.sqlite.place import refuse_mount_point, refuse_second_name, refuse_special_files
@@ -173,6 +173,8 @@ def _iter_store_findings(
     due = cache.get(retention.list_due, store)
     if (expiry := store_checks.find_expiry(installation, existing, due)) is not None:
         yield expiry
+    if (erased := store_checks.find_erased(forgotten.list_times(store))) is not None:
+        yield erased
     yield from store_checks.iter_key_findings(installation, store)
     names = {*accounts.by_folder(known)}
     other = import_checks.check_inbox_owner(installation, store, settings.inbox)

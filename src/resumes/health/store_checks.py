@@ -1,6 +1,7 @@
 """Checks of the store: its library, file and size, a PostgreSQL server, counters, keys and quotas."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -298,6 +299,22 @@ def find_expiry(
         f"{number} due, to be erased within the hour"
         if due
         else "no resume is older than its plan keeps it",
+    )
+
+
+MAX_DAYS: Final = 5
+
+
+def find_erased(times: Sequence[str]) -> Finding | None:
+    """Return the finding on the persons who were erased, by `forgotten.list_times`; None if there are none."""
+    if not times:
+        return None
+    days = [f"{count:,} on {day}" for day, count in Counter(time[:10] for time in times).items()]
+    more = f" and {len(days) - MAX_DAYS:,} more days" if days[MAX_DAYS:] else ""
+    return Finding(
+        "erased",
+        f"{counted(len(times), 'person')} ({', '.join(days[:MAX_DAYS])}{more}), and still in backups that "
+        "were made before",
     )
 
 

@@ -126,6 +126,14 @@ def add_memory(connection: Connection, memory: Memory | None) -> bool:
     return bool(memory.rows)
 
 
+def list_times(store: Store) -> list[str]:
+    """Return when each person was erased who may not come back, latest first."""
+    return [
+        row.forgotten_at
+        for row in store.fetch(select(forgotten).order_by(forgotten.c.forgotten_at.desc()))
+    ]
+
+
 def remember(store: Store, subjects: Iterable[Subject], scope: str = "") -> None:
     """Let no resume of the subjects into the account, or with an empty scope into any account, from now on."""
     now = timestamp(store.clock())
