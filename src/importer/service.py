@@ -9,7 +9,7 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from importer import files
@@ -98,7 +98,7 @@ def watch(
         stack.callback(importer.close)
         runner = Runner(importer, on_progress=on_progress)
         if options.once:
-            is_drained = runner.drain(stop)
+            is_drained = runner.run(stop, until_idle=True)
             while _prune(importer):
                 pass
         else:
@@ -162,49 +162,49 @@ class Runner:
         self._progress: Progress | None = None
         self._progress_due = monotonic()
 
-    def drain(self, stop: threading.Event) -> bool:
-        """Import until no file is left that can be imported now, or `stop` is set.
+    def run(
+        self,
+        stop: threading.Event,
+        maintain: Callable[[], None] = lambda: None,
+        *,
+        until_idle: bool = False,
+    ) -> bool:
+        """Import files until `stop` is set, as they come; call `maintain` between turns.
 
-        Return False if it gave up before that, because no file could be read or filed. Raises
-        StoreError when the store stays out of reach.
+        With `until_idle`, end when no file is left that can be imported now; return False if it gave up
+        before that, because no file could be read or filed. Raises StoreUnavailable when a thread that the
+        store depends on has ended; with `until_idle` StoreError when the store stays out of reach.
         """
+        importer = self._importer
         idle_since: float | None = None
-        while not stop.is_set():
-            handled, error = self._try(self._importer.round)
-            self._show_progress()
-            if error is not None or self._importer.is_stuck:
-                if self._failures >= MAX_ONCE_FAILURES:
-                    if isinstance(error, StoreError):
-                        raise error
-                    return False
-                stop.wait(max(0.0, self._again_at - self._monotonic()))
-            elif not handled and not self._importer.has_work:
-                due = self._importer.next_due
-                if due is None:
-                    return True
-                idle_since = self._monotonic() if idle_since is None else idle_since
-                names = self._importer.awaited if due - idle_since >= QUIET_S else ()
-                if names:
-                    more = f" and {len(names) - 1} more" if names[1:] else ""
-                    reason = "incomplete, not readable, or still open for writing"
-                    self._notices("awaited", f"Waiting for {names[0]}{more}: {reason}")
-                stop.wait(max(0.0, due - self._monotonic()))
-                continue
-            idle_since = None
-        return True
-
-    def run(self, stop: threading.Event, maintain: Callable[[], None] = lambda: None) -> None:
-        """Import files as they come, until `stop` is set; call `maintain` between turns.
-
-        Raises StoreUnavailable when a thread that the store depends on has ended.
-        """
         maintain()  # the first turn may take long, and others look for the importer's row
         while not stop.is_set():
-            self._importer.store.check_threads()
-            self._try(self._importer.turn)
+            importer.store.check_threads()
+            handled, error = self._try(importer.round if until_idle else importer.turn)
             self._show_progress()
             maintain()
-            self._wait(stop)
+            is_cut_off = error is not None or importer.is_stuck
+            if until_idle and is_cut_off and self._failures >= MAX_ONCE_FAILURES:
+                if isinstance(error, StoreError):
+                    raise error
+                return False
+            if is_cut_off or handled or importer.has_work or not until_idle:
+                idle_since = None
+                self._wait(stop, 0.0 if until_idle else importer.wait_s())
+                continue
+            if (due := importer.next_due) is None:
+                return True
+            idle_since = self._monotonic() if idle_since is None else idle_since
+            if due - idle_since >= QUIET_S:
+                self._show_awaited(importer.awaited)
+            stop.wait(max(0.0, due - self._monotonic()))
+        return True
+
+    def _show_awaited(self, names: Sequence[str]) -> None:
+        if names:
+            more = f" and {len(names) - 1} more" if names[1:] else ""
+            reason = "incomplete, not readable, or still open for writing"
+            self._notices("awaited", f"Waiting for {names[0]}{more}: {reason}")
 
     def _try(self, turn: Callable[[], int | None]) -> tuple[int, Exception | None]:
         """Return how many files a turn filed, and the error that cut it off."""
@@ -233,13 +233,13 @@ class Runner:
         self._calm_at = self._again_at + CALM_S
         self._filed_before = self._importer.filed
 
-    def _wait(self, stop: threading.Event) -> None:
-        """Wait until the next turn is due."""
+    def _wait(self, stop: threading.Event, wait_s: float) -> None:
+        """Wait until the next turn is due: after so many seconds, or at the end of a pause."""
         pause_s = self._again_at - self._monotonic()
         if pause_s > 0:
             stop.wait(pause_s)
             return
-        ends_at = self._monotonic() + self._importer.wait_s()
+        ends_at = self._monotonic() + wait_s
         while not stop.is_set():
             left_s = ends_at - self._monotonic()
             if left_s <= 0 or self._importer.changes.wait(min(left_s, STOP_INTERVAL_S)):

@@ -181,7 +181,7 @@ def test_a_full_disk_stops_the_round_is_named_and_changes_nothing(inbox: Inbox) 
     inbox.drop("ana/1.json")
     importer = inbox.importer()
     with a_full_disk():
-        assert not Runner(importer).drain(threading.Event())
+        assert not Runner(importer).run(threading.Event(), until_idle=True)
     assert inbox.files == []
     assert inbox.notices == [f"{inbox.root}/.importer/0.files: File too large. {NOTHING_NEW}"]
     importer.round()
@@ -498,7 +498,7 @@ def test_a_drain_that_waits_for_long_says_for_what(inbox: Inbox) -> None:
 
     importer = inbox.importer(settle_s=3_600)
     importer.notices.tell = tell
-    Runner(importer, monotonic=FakeMonotonic()).drain(stop)
+    Runner(importer, monotonic=FakeMonotonic()).run(stop, until_idle=True)
     assert inbox.notices == [
         "Waiting for ana/\\x1b.json: incomplete, not readable, or still open for writing"
     ]

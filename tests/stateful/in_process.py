@@ -104,7 +104,7 @@ class InProcess:
         )
         was_killed = False
         try:
-            Runner(importer).drain(threading.Event())
+            Runner(importer).run(threading.Event(), until_idle=True)
         except Killed:
             was_killed = True
         # Not before the error is gone, and with it every file that somebody would close.

@@ -132,7 +132,7 @@ def drain(task: Task) -> None:
             notices=Notices(lambda notice: None),
             observe=observe,
         )
-        Runner(importer).drain(threading.Event())
+        Runner(importer).run(threading.Event(), until_idle=True)
         importer.close()
 
 
