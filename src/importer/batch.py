@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from importer import outcomes
+from importer import files, outcomes
 from importer.failpoints import Step
 from importer.filing import ReadFile
 from importer.job import Job
@@ -137,24 +137,23 @@ class BatchImporter:
             end = outcomes.internal_error()
             self._ledger.record(works[0], end)
             return [end]
-        return [
-            outcomes.result_of(created)
-            if isinstance(created, ResumesError)
-            else next(outcomes.results_of([_verdict(work)], created))
-            for work, created in zip(works, results, strict=True)
-        ]
+        return [_result(work, created) for work, created in zip(works, results, strict=True)]
 
     def _creation(self, work: ReadFile) -> Creation:
         claim = work.claim
         row = self._ledger.row(work)
         now_us = self._job.store.clock()
         verdict = _verdict(work)
-        if isinstance(verdict, Result):
-            return Creation(claim.account_id, (), now_us, row, verdict.as_verdict())
-        if verdict.warnings:
-            done = Result(FileOutcome.DONE, warnings=verdict.warnings)
+        warnings = () if isinstance(verdict, Result) else verdict.warnings
+        if warnings or work.analysis is not None:
+            done = Result(FileOutcome.DONE, warnings=warnings, analysis=work.analysis)
             row = row._replace(items=done.as_ledger_text())
+        if isinstance(verdict, Result):
+            known_id, failed = verdict.resume_id, verdict.as_verdict()
+            return Creation(claim.account_id, (), now_us, row, failed, resume_id=known_id)
         new = NewResume(verdict, digest=work.digest, label=claim.label)
+        if work.analysis is not None:
+            new = new._replace(digest=files.digest(work.head), original=work.digest)
         queue = self._pending.find_queue(claim)
         return Creation(claim.account_id, (new,), now_us, row, queue=queue)
 
@@ -166,6 +165,14 @@ def is_store_failure(error: Exception) -> bool:
 
 def _is_deleted(result: Result) -> bool:
     return result.reason is Reason.ACCOUNT_DELETED
+
+
+def _result(work: ReadFile, created: Sequence[Outcome] | ResumesError) -> Result:
+    if isinstance(created, ResumesError):
+        result = outcomes.result_of(created)
+    else:
+        result = next(outcomes.results_of([_verdict(work)], created))
+    return result if work.analysis is None else result._replace(analysis=work.analysis)
 
 
 def _verdict(work: ReadFile) -> Resume | Result:

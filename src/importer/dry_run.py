@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import files, inbox, outcomes
+from importer.analyses import find_fault
 from importer.claims import Claim
 from importer.files import escaped
 from importer.filing import ReadFile, folder_of
@@ -22,7 +23,7 @@ from importer.outcomes import Result
 from importer.reader import FailureReason, NotImported, inspect
 from importer.slices import Bundle, open_bundle
 from resumes import watched_folder
-from resumes.analyzer import Resume
+from resumes.analyzer import Resume, parse
 from resumes.errors import QuotaReached
 from resumes.import_reasons import Reason
 from resumes.store import Store, accounts
@@ -32,9 +33,13 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.watched_names import (
     SkipReason,
     find_extension,
+    is_document,
     is_hidden_or_temporary,
     is_system_folder,
 )
+
+UNKNOWN = b'{"header": {}, "sections": {}}'
+"""Stands for the resume that the analyzer would make of a document."""
 
 
 class Ignored(NamedTuple):
@@ -44,8 +49,9 @@ class Ignored(NamedTuple):
     why: SkipReason
 
 
-def find_why(path: str) -> SkipReason | None:
-    """Return why the path's name or kind prevents its import; None if they do not."""
+def find_why(path: str, *, analyzes: bool = False) -> SkipReason | None:
+    """Return why the path's name or kind prevents its import; None if they do not. With `analyzes`,
+    documents are imported."""
     name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
     if is_system_folder(name):
         return SkipReason.SYSTEM
@@ -54,7 +60,7 @@ def find_why(path: str) -> SkipReason | None:
     # A link to a folder has no ending. Path's methods would raise in an unsearchable folder.
     if os.path.islink(path):  # noqa: PTH114
         return SkipReason.LINK
-    if find_extension(name) is None:
+    if find_extension(name) is None and not (analyzes and is_document(name)):
         return SkipReason.ENDING
     return None if os.path.isfile(path) else SkipReason.NO_FILE  # noqa: PTH113
 
@@ -97,6 +103,7 @@ def rehearse(
     """Report what would happen to each file, or why it would not be imported; return the counts."""
     summary = Summary()
     options = dataclasses.replace(options, settle_s=0)
+    analyzes = options.analyzer is not None
 
     def ignore(seen: Seen, why: SkipReason) -> None:
         summary.ignored += 1
@@ -112,11 +119,14 @@ def rehearse(
         if result.outcome is FileOutcome.HELD:  # later files queue behind it
             rehearsed[claim.account_id].holds_files = True
         folder = folder_of(result, claim.account, claim.claimed_at)
-        on_file(as_report(claim, result, f"{root}/{folder}"))
+        report = as_report(claim, result, f"{root}/{folder}")
+        if result.outcome is FileOutcome.DONE and is_document(claim.source):
+            report = report._replace(message="It would be analyzed")
+        on_file(report)
 
     for below in inbox.find_inboxes(root):
         unlisted: dict[str, str] = {}
-        by_age = _scan(root, below, ignore, unlisted.__setitem__)
+        by_age = _scan(root, below, analyzes, ignore, unlisted.__setitem__)
         for notice in unlisted.items():
             remark(*notice)
         info = by_folder.get(below or options.account or "")
@@ -152,14 +162,18 @@ def rehearse(
 
 
 def _scan(
-    root: Path, below: str, ignore: Callable[[Seen, SkipReason], None], remark: Remark
+    root: Path,
+    below: str,
+    analyzes: bool,
+    ignore: Callable[[Seen, SkipReason], None],
+    remark: Remark,
 ) -> list[Seen]:
     """Return the files of an inbox to import, oldest first."""
     by_age: list[tuple[int, Seen]] = []
-    for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):
+    for seen in sorted(inbox.iter_inbox(root, below, analyzes=analyzes, remark=remark)):
         if seen.signature is not None:
             by_age.append((seen.signature.mtime_ns, seen))
-        elif (why := find_why(f"{root}/{seen.name}")) is not None:
+        elif (why := find_why(f"{root}/{seen.name}", analyzes=analyzes)) is not None:
             ignore(seen, why)
     return [seen for _, seen in sorted(by_age)]
 
@@ -171,6 +185,10 @@ def _judge(
     bundle; None if it is gone, or being written to."""
     try:
         with os.fdopen(files.open_file(path), "rb") as file:
+            if is_document(claim.source):
+                content = files.read_file(file.fileno(), options.max_file_bytes)
+                refused = find_fault(claim.base, content, options.limits)
+                return account.decide(refused or parse(UNKNOWN), files.digest(content.body))
             found = inspect(claim, file.fileno(), None, options)
         if isinstance(found, NotImported):
             return SkipReason.REPORT if found.why is FailureReason.REPORT else None

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from resumes.errors import InvalidArgument, TooLarge
 from resumes.text import counted, replaced
-from resumes.watched_names import find_extension, is_hidden_or_temporary
+from resumes.watched_names import find_extension, find_filed_extension, is_hidden_or_temporary
 
 MAX_STEM_BYTES = 120
 """Leaves room in 255 bytes for a claim, an account and `.report.json`."""
@@ -58,7 +58,7 @@ def _byte_by_byte(char: str) -> str:
 
 def split_extension(name: str) -> tuple[str, str]:
     """Return the stem, and the extension in lower case; empty if files with it are not imported."""
-    extension = find_extension(name) or ""
+    extension = find_filed_extension(name) or ""
     return name[: len(name) - len(extension)], extension
 
 
@@ -69,7 +69,7 @@ def safe_stem(name: str) -> str:
     dot first.
     """
     base = name.rpartition("/")[2]
-    stem = base[: len(base) - len(find_extension(base) or "")]
+    stem = split_extension(base)[0]
     kept = _NOT_PLAIN.sub("_", stem).encode()[:MAX_STEM_BYTES].decode(errors="ignore")
     return kept.lstrip("-._ ").rstrip(" .") or "file"
 

@@ -33,9 +33,9 @@ from resumes.clock import timestamp
 from resumes.import_reasons import Reason, find_hint
 from resumes.output_files import flush
 from resumes.store.accounts import NAME
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import Analysis, FileOutcome
 from resumes.watched_folder import note_filed, outcome_folder
-from resumes.watched_names import REPORT, find_extension
+from resumes.watched_names import REPORT, find_filed_extension
 
 MARKER = "resumes_import_report"
 """A report's first field, by which it is recognized if it gets into the inbox (pitfalls I13)."""
@@ -71,6 +71,7 @@ def compose(
         and {"total": items.total} | {end.value: items.counts[end] for end in FileOutcome},
         "skipped": result.skipped.as_dicts(),
         "skippedCount": result.skipped.count,
+        **({"analysis": result.analysis.as_json()} if result.analysis else {}),
         "resumeId": None if is_duplicate else resume_id,
         "duplicateOf": resume_id if is_duplicate else None,
         "file": result.name_of(claim.name),
@@ -135,7 +136,7 @@ BLOCK_BYTES = 4096
 
 
 class ReadFile(NamedTuple):
-    """A file that was read. `verdict` is None for a bundle."""
+    """A file that was read. `verdict` is None for a bundle, and for a document that is not analyzed yet."""
 
     claim: Claim
     signature: Signature
@@ -146,7 +147,10 @@ class ReadFile(NamedTuple):
     is_open: bool = False
     """Whether it is checked although another process has it open for writing."""
     head: bytes = b""
-    """Its first 64 KiB, for the ledger (pitfalls I22); of a bundle, once it is unpacked."""
+    """Its first 64 KiB, for the ledger (pitfalls I22); of a bundle, once it is unpacked. Of a document, all
+    that the analyzer wrote."""
+    analysis: Analysis | None = None
+    """How the analyzer read it; None for JSON."""
 
 
 class FileState(StrEnum):
@@ -560,7 +564,7 @@ def _folder(claim: Claim, result: Result) -> str:
 def _names(claim: Claim, result: Result) -> Iterator[str]:
     """Yield the names to try for the file, in order."""
     stem = safe_stem(result.name_of(claim.name))
-    extension = find_extension(claim.name) or ".json"
+    extension = find_filed_extension(claim.name) or ".json"
     if result.outcome is FileOutcome.HELD:
         # Held files sort by claim, and name the account by its id (pitfalls I7, S14).
         # Only a report may end as reports do.

@@ -41,7 +41,7 @@ from resumes.watched_folder import (
     replace_filed,
     shown_root,
 )
-from resumes.watched_names import REPORT, find_extension
+from resumes.watched_names import REPORT, find_filed_extension, is_document
 
 RELEASE_FILES = 500
 """The maximum number of files released at a time, so that other accounts do not wait."""
@@ -71,7 +71,7 @@ class PutAway(NamedTuple):
 def _iter_held(folder: str) -> Iterator[PutAway]:
     for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
         match = HELD_NAME.fullmatch(name)
-        if match and find_extension(name) and not name.endswith(REPORT):
+        if match and find_filed_extension(name) and not name.endswith(REPORT):
             yield PutAway(match[1], match[2], f"{folder}/{name}")
 
 
@@ -107,6 +107,8 @@ def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool
     """
     count = RELEASE_FILES if free_places is None else min(free_places, RELEASE_FILES)
     for index, file in enumerate(files[:count]):
+        if is_document(file.path):
+            continue
         if not file.path.endswith(".json") or json_texts.is_json_bundle(find_head(file.path)):
             return max(1, index), index == 0
     return min(count, len(files)), False

@@ -19,6 +19,8 @@ from importer.options import Options
 from resumes.store.accounts import NAME, AccountInfo
 from resumes.watched_names import (
     find_extension,
+    find_filed_extension,
+    is_document,
     is_hidden_or_temporary,
     is_outcome,
     is_system_folder,
@@ -36,11 +38,13 @@ class Seen(NamedTuple):
     signature: Signature | None
 
 
-def iter_inbox(root: Path, below: str, *, remark: Remark) -> Iterator[Seen]:
+def iter_inbox(root: Path, below: str, *, analyzes: bool = False, remark: Remark) -> Iterator[Seen]:
     """Yield the files in an inbox lazily, folder by folder, in no order.
 
-    `below` is its name in ROOT, and empty for ROOT itself, whose folders are separate inboxes.
+    `below` is its name in ROOT, and empty for ROOT itself, whose folders are separate inboxes. With
+    `analyzes`, documents are imported.
     """
+    find_type = find_filed_extension if analyzes else find_extension
     waiting = [(f"{root}/{below}" if below else str(root), below)]
     while waiting:
         path, name = waiting.pop()
@@ -51,7 +55,7 @@ def iter_inbox(root: Path, below: str, *, remark: Remark) -> Iterator[Seen]:
                         continue
                     inner = f"{name}/{entry.name}" if name else entry.name
                     if not _is_folder(entry):
-                        if (seen := _see(entry, inner)) is not None:
+                        if (seen := _see(entry, inner, find_type)) is not None:
                             yield seen
                     elif below:
                         waiting.append((entry.path, inner))
@@ -76,9 +80,9 @@ def _is_inbox(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False) and (is_name or may_be_folder(entry.name))
 
 
-def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
+def _see(entry: os.DirEntry[str], name: str, find_type: Callable[[str], str | None]) -> Seen | None:
     """Return the entry with its signature; None if it vanished meanwhile."""
-    is_candidate = find_extension(entry.name) is not None and not is_hidden_or_temporary(entry.name)
+    is_candidate = find_type(entry.name) is not None and not is_hidden_or_temporary(entry.name)
     if not is_candidate or not entry.is_file(follow_symlinks=False):
         return Seen(name, None)
     try:
@@ -226,6 +230,9 @@ BACKLOG_FILES = 5_000
 MAX_UNDER_WAY = 2_000
 """The maximum number of an inbox's files under way; most of so many cannot be moved away."""
 
+MAX_DOCUMENTS = 500
+"""The maximum number of an inbox's documents under way, so that its other files are not kept waiting."""
+
 SPARE_PLACES = 1_000
 """How much of the quota others may use before accounts are read again."""
 
@@ -266,7 +273,13 @@ class Inbox:
         self._names_under_way = under_way
         self._monotonic = monotonic
         self._notices = notices
+        self._analyzes = options.analyzer is not None
         self._look: Iterator[None] | None = None
+
+    @property
+    def is_next_document(self) -> bool:
+        """Whether the next file to try is a document."""
+        return bool(self.queue) and is_document(self.queue[0].name)
 
     @property
     def is_nearly_full(self) -> bool:
@@ -306,6 +319,8 @@ class Inbox:
         took_s = 0.0
         started = self._monotonic()
         found: list[tuple[int, Seen]] = []
+        documents: list[tuple[int, Seen]] = []
+        room = MAX_DOCUMENTS
         waiting = ignored = 0
         is_cut = False
         unlisted: set[str] = set()
@@ -317,7 +332,8 @@ class Inbox:
                 self.unlisted.add(key)
                 self._notices(key, sentence)
 
-        for count, seen in enumerate(iter_inbox(self._root, self.below, remark=remark), 1):
+        seen_files = iter_inbox(self._root, self.below, analyzes=self._analyzes, remark=remark)
+        for count, seen in enumerate(seen_files, 1):
             if count % LOOK_SLICE_FILES == 0:
                 took_s += self._monotonic() - started
                 self.found = len(found)
@@ -329,13 +345,17 @@ class Inbox:
                     system_folders.add(f"{self._root}/{seen.name}", escaped(seen.name))
                 continue
             is_due = self.settling.is_due(seen.name, seen.signature)
+            is_analyzed = self._analyzes and is_document(seen.name)
             if seen.name in self._names_under_way:
+                room -= is_analyzed
                 continue
             waiting += 1
             if is_due and self.account is not None:
-                found.append((seen.signature.mtime_ns, seen))
-                if len(found) >= 2 * MAX_QUEUE_FILES:
-                    is_cut |= _cut(found)
+                listed = documents if is_analyzed else found
+                listed.append((seen.signature.mtime_ns, seen))
+                if len(listed) >= 2 * MAX_QUEUE_FILES:
+                    is_cut |= _cut(listed)
+        found += sorted(documents)[: max(0, room)]
         is_cut |= _cut(found)
         self.queue.extend(seen for _, seen in found)
         self.found = 0

@@ -18,6 +18,7 @@ from resumes.clock import Clock
 from resumes.store import Store, accounts
 from resumes.store.accounts import AccountInfo
 from resumes.store.importers import ImporterState
+from resumes.watched_names import is_document
 
 STUCK_INTERVAL_S = 5.0
 """How soon a file that cannot be read or moved is tried again."""
@@ -227,13 +228,16 @@ class Intake:
         while inboxes and len(batch) < tuning.batch_files and size_bytes < tuning.batch_bytes:
             inbox = inboxes.popleft()
             account = inbox.account
-            if account is None or account.id in busy or (slot and inbox.is_nearly_full):
+            if account is None or account.id in busy:
+                continue
+            if slot and (inbox.is_nearly_full or inbox.is_next_document):
                 continue
             seen = inbox.take()
             if seen is not None:
                 inboxes.append(inbox)
                 batch.append(self._candidate(seen, inbox, account, slot, now_us))
-                size_bytes += seen.signature.size_bytes if seen.signature else 0
+                if seen.signature is not None and not is_document(seen.name):
+                    size_bytes += seen.signature.size_bytes
         return batch
 
     def _candidate(

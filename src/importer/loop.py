@@ -62,7 +62,7 @@ class Importer:
         self._totals = totals = Totals(on_file)
         slot = self._lead.slot
         job = Job(store, str(root), options, slot, totals.add, notices, observe, monotonic)
-        self._pipeline = Pipeline(job)
+        self._pipeline = Pipeline(job, on_analyzed=self.changes.mark)
         self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
         self._returns = Reimports(store, root)
         self._takeover = Takeover(job, self._pipeline, self.intake, self._returns, notices)
@@ -101,8 +101,13 @@ class Importer:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is something to do now, or the helper is busy."""
-        return self._can_go_on or self._helper.is_busy
+        """Whether there is something to do now, or the helper or the analyzer is busy."""
+        return self._can_go_on or self._is_awaiting
+
+    @property
+    def _is_awaiting(self) -> bool:
+        """Whether the helper or the analyzer is busy."""
+        return self._helper.is_busy or bool(self._pipeline.documents)
 
     @property
     def _can_go_on(self) -> bool:
@@ -170,7 +175,7 @@ class Importer:
         ends_at = self._monotonic() + ROUND_S
         while True:
             self.turn()
-            if self._helper.is_busy and not self._can_go_on:
+            if self._is_awaiting and not self._can_go_on:
                 self.changes.wait(MAINTENANCE_INTERVAL_S)
             if not self.has_work or self._monotonic() >= ends_at:
                 return self.filed - before
@@ -188,6 +193,7 @@ class Importer:
             self._find_owners()
         self._hear_helper()
         self._pipeline.commit()
+        self._note_left(self._pipeline.take_analyzed())
         if (unopened := self._pipeline.go_on()) is not None:
             self._note_resumed([unopened], {unopened.claim.id: unopened.signature})
         if self._may_take:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from resumes.analyzer import DEFAULT_FORMAT, Format
+from resumes.external_analyzer import ExternalAnalyzer
 from resumes.filesystems import DISK_FLOOR_BYTES
 
 
@@ -87,6 +88,12 @@ class Options:
 
     disk_floor_bytes: int = DISK_FLOOR_BYTES
     """The space in bytes that stays free on a disk that files are copied to."""
+
+    analyzer: ExternalAnalyzer | None = None
+    """The user's analyzer, which turns documents into resumes."""
+
+    analyzers: int = 1
+    """How many documents are given to it at once."""
 
     tuning: Tuning = DEFAULT_TUNING
 

@@ -33,6 +33,7 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import (
     MAX_PROBLEMS,
     WORST_FIRST,
+    Analysis,
     FileOutcome,
     Items,
     Problem,
@@ -226,6 +227,8 @@ class Result(NamedTuple):
     item: int = 0
     """In a bundle, the number of the resume, and `place`, its position for people (`Part`)."""
     place: str = ""
+    analysis: Analysis | None = None
+    """How the analyzer read the file; None for JSON."""
 
     @property
     def warning_count(self) -> int:
@@ -290,10 +293,10 @@ class Result(NamedTuple):
     def as_ledger_text(self) -> str | None:
         """Return the ledger's text about items and warnings: counts, and the first items not done.
 
-        None for a file of one resume without warnings.
+        None for a JSON file of one resume without warnings.
         """
         tally, warnings = self.items or Tally(), self.warning_count
-        if not (tally.total or warnings):
+        if not (tally.total or warnings or self.analysis):
             return None
         problems = (
             Problem(
@@ -310,7 +313,12 @@ class Result(NamedTuple):
         counts = {end.value: tally.counts[end] for end in FileOutcome}
         skipped = self.skipped.count
         short = Items(
-            tally.total, **counts, problems=(*problems,), warnings=warnings, skipped=skipped
+            tally.total,
+            **counts,
+            problems=(*problems,),
+            warnings=warnings,
+            skipped=skipped,
+            analysis=self.analysis,
         )
         return json.dumps(short.as_json())
 
@@ -382,10 +390,12 @@ def sum_up(items: Tally, skipped: SkippedMembers) -> Result:
 
 
 def recorded_result(row: FileRow) -> Result:
-    """Return the ledger's result of a file, as far as its folder depends on it."""
+    """Return the ledger's result of a file, as far as its folder and an analyzed file's report depend on
+    it."""
     if row.reason not in list(Reason):  # from a later version
         return Result(row.outcome)
-    return Result(row.outcome, Reason(row.reason), row.message or "")
+    why = Reason(row.reason), row.message or "", row.path, row.byte_offset
+    return Result(row.outcome, *why, analysis=row.analysis)
 
 
 def parse(body: bytes, accepted: Format) -> Resume | Result:

@@ -13,7 +13,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -30,8 +30,14 @@ from resumes.analyzer.strict_json import without_mark
 from resumes.output_files import drafted, flush, replace
 from resumes.store.forgetting import Mentions, find_address
 from resumes.store.forgotten import Subject, SubjectKind, subjects_of
-from resumes.watched_folder import DONE, DUPLICATE, FAILED, HELD
-from resumes.watched_names import REPORT, SkipReason, find_extension, is_hidden_or_temporary
+from resumes.watched_folder import DONE, DUPLICATE, FAILED, HELD, HELD_NAME, end_of
+from resumes.watched_names import (
+    REPORT,
+    SkipReason,
+    find_extension,
+    is_document,
+    is_hidden_or_temporary,
+)
 
 
 class Action(StrEnum):
@@ -59,12 +65,13 @@ class PersonalFile(NamedTuple):
 @dataclasses.dataclass(frozen=True, slots=True)
 class Search:
     """Whose files to find. `subjects` are those of `forgotten.remember`; `mentions` find what has no
-    address of its own, such as a damaged file."""
+    address of its own, such as a damaged file. `documents` are those of `forgetting.find_documents`."""
 
     subjects: Collection[Subject]
     mentions: Mentions
     format: Format
     limits: Limits
+    documents: Mapping[str, bool]
 
     def is_theirs(self, body: bytes) -> bool:
         """Return whether the bytes of one resume are of the person."""
@@ -115,6 +122,8 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
     except OSError:
         return PersonalFile(path, Action.CANNOT)
     body = content.body
+    if is_document(path.name):
+        return _examine_document(path, body, search)
     if content.is_over_limit:
         return PersonalFile(path, Action.CANNOT) if search.mentions.are_in(body) else None
     if not unpack.is_bundle(path.name, body):
@@ -137,6 +146,16 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
     unread = skipped.count - sum(each.why is not SkipReason.ENDING for each in skipped.named)
     action = Action.REWRITE if others or unread else Action.ERASE
     return PersonalFile(path, action, theirs, others, unread)
+
+
+def _examine_document(path: Path, body: bytes, search: Search) -> PersonalFile | None:
+    """Return the document if it is of the person by the ledger; if that does not know, by its name or text."""
+    held = HELD_NAME.fullmatch(path.name)
+    is_theirs = search.documents.get(held[1][-8:] if held else end_of(path.name))
+    if is_theirs is None:
+        is_named = path.name in search.mentions or search.mentions.are_in(body)
+        return PersonalFile(path, Action.CANNOT) if is_named else None
+    return PersonalFile(path, Action.ERASE) if is_theirs else None
 
 
 def erase_file(file: PersonalFile, search: Search) -> None:

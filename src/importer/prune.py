@@ -19,9 +19,9 @@ from importer.notices import Remark
 from resumes.clock import timestamp
 from resumes.store.accounts import NAME
 from resumes.watched_folder import DONE, FOLDER_FLAGS, opened
-from resumes.watched_names import EXTENSIONS, REPORT
+from resumes.watched_names import DOCUMENTS, EXTENSIONS, REPORT
 
-_ENDING = "|".join(map(re.escape, (*EXTENSIONS, REPORT)))
+_ENDING = "|".join(map(re.escape, (*EXTENSIONS, *DOCUMENTS, REPORT)))
 _OURS = re.compile(rf".+-(?:[0-9a-f]{{8}}|[0-9a-f]{{24}})(?:{_ENDING})", re.DOTALL)
 """The names of filed files and their reports: they end with a claim's id, in part or whole."""
 

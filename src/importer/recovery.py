@@ -7,8 +7,9 @@
     aside       set aside, not in the ledger           put back
     copying     set aside, in the ledger               copied, or put back if it was changed
     committed   in the ledger, not moved               filed as the ledger says; if it has no resume of it,
-                                                       imported again under its claim, after the items that
-                                                       are stored; a held or failed file stays in its place
+                                                       and is no document, imported again under its claim,
+                                                       after the items that are stored; a held or failed
+                                                       file stays in its place
     moved       in the ledger, and where that says     checked again, as the process would have done (I4)
     lost        in the ledger, and changed or gone     a new file; no longer listed as being imported
     changed     not in the ledger, changed or gone     a new file
@@ -37,6 +38,7 @@ from resumes.store import Store, accounts, import_history, import_ledger, import
 from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
+from resumes.watched_names import is_document
 
 
 class State(StrEnum):
@@ -114,10 +116,10 @@ class Recovery:
         if state is State.COMMITTED:
             if (recalled := self._recall(claim, row)) is not None:
                 result = recalled
-            elif row.is_under_way or claim.source not in iter_places(claim, result):
-                return alone
-            else:
+            elif not row.is_under_way and claim.source in iter_places(claim, result):
                 return None
+            elif not is_document(claim.source):  # else the analyzer would run again
+                return alone
         work = ReadFile(claim, entry.signature, digest=entry.digest)
         return PendingFiling(work, result, target)
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from resumes.settings import ANALYZED_FILE, Settings
 from resumes.text import escaped
@@ -49,6 +49,16 @@ _PREFIX: Final = "resumes-analyzer-"
 _GUARD: Final = (sys.executable, "-I", str(Path(__file__).with_name("analyzer_guard.py")))
 
 
+BEGINNINGS: Final = {
+    ".pdf": (b"%PDF",),
+    ".doc": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", rb"{\rtf"),
+    ".docx": (b"PK\3\4",),
+    ".odt": (b"PK\3\4",),
+    ".rtf": (rb"{\rtf",),
+}
+"""How files of each type may begin, by the end of their names. Word reads RTF in a `.doc`, too."""
+
+
 class Failure(StrEnum):
     """Why a run gave no output."""
 
@@ -73,6 +83,13 @@ class AnalysisFailed(Exception):
         super().__init__(self.message)
 
 
+class Output(NamedTuple):
+    """What the analyzer wrote: a resume, and the end of its standard error as one harmless line."""
+
+    body: bytes
+    said: str
+
+
 class ExternalAnalyzer:
     """Runs the command that the settings name; safe to call from several threads."""
 
@@ -84,7 +101,7 @@ class ExternalAnalyzer:
 
     def run(
         self, source: IO[bytes], suffix: str, *, is_cancelled: Callable[[], bool] = lambda: False
-    ) -> bytes:
+    ) -> Output:
         """Return what the analyzer writes about a copy of the file, whose name ends in `suffix`.
 
         Raises AnalysisFailed. No process of the analyzer and no file is left in any case.
@@ -106,7 +123,7 @@ class ExternalAnalyzer:
         finally:
             shutil.rmtree(folder, ignore_errors=True)  # if the guard was killed
 
-    def _read(self, guard: "_Guard", is_cancelled: Callable[[], bool]) -> bytes:
+    def _read(self, guard: "_Guard", is_cancelled: Callable[[], bool]) -> Output:
         ends_at = time.monotonic() + self._timeout_s
         while not guard.read(CHECK_S):
             if is_cancelled():
@@ -131,7 +148,7 @@ class ExternalAnalyzer:
             raise AnalysisFailed(Failure.FAILED, f"The analyzer {how}", guard.said)
         if not guard.output.strip():
             raise AnalysisFailed(Failure.FAILED, "The analyzer wrote no output", guard.said)
-        return bytes(guard.output)
+        return Output(bytes(guard.output), guard.said)
 
 
 def find_program(command: Sequence[str]) -> str:

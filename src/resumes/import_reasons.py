@@ -14,6 +14,7 @@ class Reason(StrEnum):
     INVALID_RESUME = "invalid_resume"
     COVER_LETTER = "cover_letter"
     INVALID_ARCHIVE = "invalid_archive"
+    ANALYZER = "analyzer"
     TOO_LARGE = "too_large"
     QUOTA_REACHED = "quota_reached"
     DUPLICATE = "duplicate"
@@ -29,6 +30,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.INVALID_RESUME: "not a valid resume",
     Reason.COVER_LETTER: "cover letter",
     Reason.INVALID_ARCHIVE: "damaged archive",
+    Reason.ANALYZER: "not analyzed",
     Reason.TOO_LARGE: "too large",
     Reason.QUOTA_REACHED: "plan full",
     Reason.DUPLICATE: "already stored",
@@ -57,6 +59,10 @@ _HINTS: Mapping[Reason, str] = {
     Reason.INVALID_ARCHIVE: (
         "Create the archive again, with gzip, or with zip using deflate and no password, from .json, "
         ".ndjson or .jsonl files. Then drop it into the inbox."
+    ),
+    Reason.ANALYZER: (
+        "Fix the file without moving it, or the analyzer, then run `resumes imports retry {id}`. To run the "
+        "analyzer by hand, see the setting analyzer."
     ),
     Reason.TOO_LARGE: (
         "Make the file smaller, for example by leaving out embedded pictures, or raise "

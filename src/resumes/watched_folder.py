@@ -27,7 +27,7 @@ from resumes.store.import_history import FileRow, get_file
 from resumes.store.import_ledger import FileOutcome, find_claim
 from resumes.store.store import Store, read_fact
 from resumes.text import counted, escaped
-from resumes.watched_names import OWN, REPORT, find_extension, is_hidden
+from resumes.watched_names import OWN, REPORT, find_filed_extension, is_hidden
 
 MARK: Final = "store"
 MAX_MARK_BYTES: Final = 4_096
@@ -175,7 +175,7 @@ def _find_of_claim(folders: Iterable[Path], claim_id: str) -> Path | None:
 def _is_of_claim(name: str, claim_id: str) -> bool:
     """Return whether this is the name of the claim's file, and not of its report or an editor's backup or
     lock."""
-    extension = find_extension(name)
+    extension = find_filed_extension(name)
     if extension is None or is_hidden(name) or name.endswith(REPORT):
         return False
     return name.startswith(claim_id) or name.lower().endswith(f"{claim_id[-8:]}{extension}")
@@ -344,7 +344,7 @@ class FailedFolder(NamedTuple):
 
 def end_of(name: str) -> str:
     """Return the end of the name's stem, which is that of an id if the importer gave the name."""
-    return name[: len(name) - len(find_extension(name) or "")][-8:]
+    return name[: len(name) - len(find_filed_extension(name) or "")][-8:]
 
 
 def read_failed(path: str | Path) -> FailedFolder:

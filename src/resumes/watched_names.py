@@ -18,6 +18,12 @@ EXTENSIONS: Final = (
 ENDINGS: Final = ".json, .ndjson, .jsonl, .gz or .zip"
 """These in words; `.gz` stands for all compressed files except `.zip`."""
 
+DOCUMENTS: Final = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".txt")
+"""The endings of files that are imported if the user has an analyzer for them."""
+
+DOCUMENT_ENDINGS: Final = ".pdf, .doc, .docx, .odt, .rtf or .txt"
+"""These in words."""
+
 TEMPORARY: Final = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
 SYSTEM_FOLDERS: Final = (
     # Synology, Asustor, TerraMaster; QNAP
@@ -77,6 +83,19 @@ def find_extension(name: str) -> str | None:
     if not lowered.endswith(EXTENSIONS):
         return None
     return next(ending for ending in EXTENSIONS if lowered.endswith(ending))
+
+
+def is_document(name: str) -> bool:
+    """Return whether a file with this name is given to the user's analyzer, if there is one."""
+    return name.lower().endswith(DOCUMENTS)
+
+
+def find_filed_extension(name: str) -> str | None:
+    """Return the ending in lower case of a file that an importer may have filed, also if no analyzer is
+    set by now; None for other names."""
+    if is_document(name):
+        return name[name.rindex(".") :].lower()
+    return find_extension(name)
 
 
 def is_temporary(name: str) -> bool:

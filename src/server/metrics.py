@@ -31,7 +31,7 @@ from prometheus_client.metrics_core import (
 from resumes.errors import StoreError, StoreUnavailable
 from resumes.health.metrics import QueryCache
 from resumes.store import Store
-from resumes.store.import_history import FileCount, count_files
+from resumes.store.import_history import FileCount, count_files, list_analysis_s
 from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
 from resumes.store.retention import count_expired, list_due
 from server.request import Request
@@ -173,6 +173,7 @@ class _StoreFigures(NamedTuple):
     importers: Sequence[SeenImporter]
     due: int
     expired: int
+    analysis_s: Sequence[float]
 
 
 class Exposition:
@@ -304,7 +305,13 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
 
 def _read_figures(store: Store) -> _StoreFigures:
     due = sum(some.resumes for some in list_due(store))
-    return _StoreFigures(count_files(store), list_importers(store), due, count_expired(store))
+    return _StoreFigures(
+        count_files(store),
+        list_importers(store),
+        due,
+        count_expired(store),
+        list_analysis_s(store),
+    )
 
 
 def _iter_store_metrics(figures: _StoreFigures) -> Iterator[Metric]:
@@ -327,6 +334,15 @@ def _iter_store_metrics(figures: _StoreFigures) -> Iterator[Metric]:
         "Files waiting in watched folders.",
         count_waiting(figures.importers),
     )
+    if took_s := figures.analysis_s:
+        analyses = GaugeMetricFamily(
+            "resumes_import_analysis_seconds",
+            "Time that the analyzer took for each of the newest files.",
+            labels=["quantile"],
+        )
+        analyses.add_metric(["0.5"], took_s[len(took_s) // 2])
+        analyses.add_metric(["1"], took_s[-1])
+        yield analyses
     yield GaugeMetricFamily(
         "resumes_due", "Resumes that are older than their plan keeps them.", figures.due
     )

@@ -15,7 +15,7 @@ from typing import IO, Final, NamedTuple
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from resumes.errors import InvalidInput, InvalidKey, Issue, NotFound, TooLarge
-from resumes.external_analyzer import AnalysisFailed, ExternalAnalyzer, Failure
+from resumes.external_analyzer import BEGINNINGS, AnalysisFailed, ExternalAnalyzer, Failure
 from resumes.settings import Settings
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
@@ -37,12 +37,8 @@ MAX_PARTS: Final = 16
 MAX_UPLOADS: Final = 16
 """How many uploads a process receives or analyzes at once; each has a temporary file."""
 
-BEGINNINGS: Final = {
-    ".pdf": b"%PDF",
-    ".doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-    ".docx": b"PK\3\4",
-}
-"""How files of each type begin, by the end of their names."""
+SUFFIXES: Final = (".pdf", ".doc", ".docx")
+"""How the names of files may end."""
 
 NO_FILE: Final = "No file uploaded"
 INVALID_TYPE: Final = "Invalid file type. Only PDF, DOC, and DOCX are allowed"
@@ -147,11 +143,12 @@ class UploadRoute:
         is_abandoned = threading.Event()
 
         def analyze() -> bytes:
-            return self._analyzer.run(
+            output = self._analyzer.run(
                 file,
                 suffix,
                 is_cancelled=lambda: request.is_gone or self._is_closed or is_abandoned.is_set(),
             )
+            return output.body
 
         try:
             return await in_thread(self._threads, analyze)
@@ -211,7 +208,7 @@ async def receive(request: Request, boundary: str, file: IO[bytes]) -> _Upload:
                         raise HttpError(400, MORE_FILES)
                     if is_file:
                         suffix = PurePath(event.filename).suffix.lower()
-                        if suffix not in BEGINNINGS:
+                        if suffix not in SUFFIXES:
                             raise HttpError(400, INVALID_TYPE)
                 elif event and is_file:
                     size_bytes += len(event)
@@ -225,7 +222,6 @@ async def receive(request: Request, boundary: str, file: IO[bytes]) -> _Upload:
     if not suffix:
         raise HttpError(400, NO_FILE)
     file.seek(0)
-    beginning = BEGINNINGS[suffix]
-    if file.read(len(beginning)) != beginning:
+    if not file.read(16).startswith(BEGINNINGS[suffix]):
         raise HttpError(400, INVALID_TYPE)
     return _Upload(suffix, digest.digest())

@@ -120,12 +120,12 @@ def test_files_that_nobody_takes_are_named_for_each_folder(
         (
             Severity.WARNING,
             f'2 files in {inbox} will not be imported: "link" (symbolic link), '
-            '"x\\x1b.txt" (unsupported file type)',
+            '"x\\x1b.txt" (no analyzer is set)',
         ),
         (
             Severity.WARNING,
-            f'4 files in {inbox}/acme will not be imported: "a.pdf" (unsupported file type), '
-            '"b.txt" (unsupported file type), "c" (unsupported file type), and 1 more',
+            f'4 files in {inbox}/acme will not be imported: "a.pdf" (no analyzer is set), '
+            '"b.txt" (no analyzer is set), "c" (unsupported file type), and 1 more',
         ),
     ]
     assert notices[0].about != notices[1].about
@@ -160,7 +160,7 @@ def test_each_file_that_is_ignored_has_its_reason(inbox: Path, tmp_path: Path) -
 
     found = find_ignored_files(inbox, now_s=lambda: now_s)
 
-    ending = "unsupported file type"
+    ending = "no analyzer is set"
     assert list(found.items()) == [
         ("", [("a.json", "not in an account folder")]),
         (

@@ -10,7 +10,7 @@ from resumes.errors import Conflict, InvalidArgument, NotFound, StoreIncompatibl
 from resumes.output_files import OutputFile
 from resumes.store import Store, accounts, api_keys, creation, open_store
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_ledger import MAX_ITEMS_CHARS, MAX_LEDGER_CHARS, SOURCE_BYTES
+from resumes.store.import_ledger import MAX_ITEMS_CHARS, MAX_LEDGER_CHARS, MAX_SOURCE_BYTES
 from resumes.store.row_bounds import iter_checked
 from resumes.store.schema import metadata
 from resumes.store.sqlite.store import sqlite_engine
@@ -339,7 +339,7 @@ WRONG: dict[str, list[Any]] = {
     "imported_files.claimed_at": ["2027-02-30T08:00:00.000Z"],
     "imported_files.finished_at": ["2027-01-15T08:00:00.000+00:00"],
     "imported_files.resume_id": ["x"],
-    "imported_files.source": [b"x" * (SOURCE_BYTES + 1), "zz"],
+    "imported_files.source": [b"x" * (MAX_SOURCE_BYTES + 1), "zz"],
     "imported_files.items": [
         "not json", "[1,2]", "[" * 5_000, ITEMS % "{}", "x" * (MAX_ITEMS_CHARS + 1),
         (ITEMS % PROBLEM).replace('"held"}', '"done"}'),

@@ -121,9 +121,9 @@ def test_the_one_resume_of_a_file_has_no_number_and_is_remembered_when_it_is_del
 ) -> None:
     new = a_resume(with_digest=True)
     assert new.digest is not None
-    assert import_ledger.find_stored(store, ana.id, new.digest) is None
+    assert creation.find_duplicate(store, ana.id, new.digest) is None
     (made,) = made_ids(creation.create(store, ana.id, [new], claim=a_claim()))
-    assert import_ledger.find_stored(store, ana.id, new.digest) == made
+    assert creation.find_duplicate(store, ana.id, new.digest) == Duplicate(made)
     again = creation.create(store, ana.id, [new], claim=a_claim("1" * 24))
     assert again == [Duplicate(made)]
     stored_resumes.delete_resume(store, ana.id, made)

@@ -38,7 +38,7 @@ def run(command: list[str], timeout_s: float = 60, **arguments: Any) -> bytes:
         source.write(PDF)
         source.seek(0)
         source.read(4)
-        return ExternalAnalyzer(settings).run(source, ".pdf", **arguments)
+        return ExternalAnalyzer(settings).run(source, ".pdf", **arguments).body
 
 
 def refusal(command: list[str], reason: Failure, timeout_s: float = 60, **arguments: Any) -> str:

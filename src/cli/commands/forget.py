@@ -35,6 +35,7 @@ from resumes.store.forgotten import Subject, SubjectKind
 from resumes.store.import_requests import dismiss
 from resumes.text import counted
 from resumes.watched_folder import DONE, find_other, list_watched, owner_of
+from resumes.watched_names import is_document
 
 MAX_PASSES = 3
 """How often what is found is erased: an importer may have filed a file meanwhile."""
@@ -159,6 +160,7 @@ class _Erasure:
         """Resumes by whose IDs the person was named: a repeated call needs them."""
 
         self._known: dict[str, StoredPerson] = {}
+        self._documents: dict[str, bool] = {}
         owner = owner_of(store)
         roots = dict.fromkeys([settings.inbox.absolute(), *list_watched(settings.home)])
         self.away = [root for root in roots if not root.is_dir()]
@@ -174,6 +176,10 @@ class _Erasure:
             ids = [account.id for account in self._accounts]
             resumes = [*forgetting.find_resumes(self._store, self._subjects, ids)]
             self._known |= {each.id: each for each in resumes}
+            is_theirs = self._search().is_theirs
+            self._documents = forgetting.find_documents(
+                self._store, ids, self._known.keys(), is_theirs
+            )
             found = (
                 file
                 for root in self._roots
@@ -186,7 +192,7 @@ class _Erasure:
         settings = self._settings
         limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
         mentions = forgetting.mentions_of(self._subjects, self._known.values())
-        return Search(self._subjects, mentions, settings.format, limits)
+        return Search(self._subjects, mentions, settings.format, limits, self._documents)
 
     def _is_in_scope(self, path: Path) -> bool:
         (account,) = self._accounts
@@ -251,6 +257,8 @@ class _Erasure:
 
     def _erase_file(self, file: PersonalFile) -> None:
         report = load_report(report_path(file.path))
+        if is_document(file.path.name):  # first, while the ledger tells whose it is
+            personal_files.erase_file(file, self._search())
         if "claimId" in report:
             account_id, claim_id = str(report["accountId"]), str(report["claimId"])
             if file.action is Action.ERASE:  # nothing is left to retry or release

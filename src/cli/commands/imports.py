@@ -142,6 +142,8 @@ def put_file(
         ("resumes", _counts(row.items) if row.items else ""),
         ("warnings", f"{row.warnings:,}" if row.warnings else ""),
         ("skipped", counted(skipped, "member") if skipped else ""),
+        ("analyzed", f"in {row.analysis.took_s:g} s" if row.analysis else ""),
+        ("analyzer said", row.analysis.said if row.analysis else ""),
         ("pending", pending or ""),
         ("size", counted(row.size_bytes, "byte")),
         ("picked up", f"{instant(row.claimed_at)} UTC"),
@@ -192,6 +194,7 @@ def as_json(row: FileRow) -> dict[str, Any]:
         "byteOffset": row.byte_offset,
         "items": None if row.items is None else row.items.as_json(),
         "warnings": row.warnings,
+        "analysis": None if row.analysis is None else row.analysis.as_json(),
         "sizeBytes": row.size_bytes,
         "claimedAt": row.claimed_at,
         "finishedAt": row.finished_at,
@@ -319,7 +322,12 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 @account_option(
     "Account that owns the file; required if several accounts have a file with this ID."
 )
-@click.option("--source", "is_source", is_flag=True, help="Print only the beginning of the file.")
+@click.option(
+    "--source",
+    "is_source",
+    is_flag=True,
+    help="Print only the beginning of the file, or what the analyzer wrote.",
+)
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
     """Show a file's outcome, the reason for it, and the file's current folder.

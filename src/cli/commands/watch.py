@@ -20,6 +20,7 @@ from importer import service
 from importer.notices import FIELDS
 from importer.service import FileReport, Ignored
 from resumes import process_memory, watched_folder
+from resumes.external_analyzer import ExternalAnalyzer
 from resumes.store.retention import Sweeper
 from resumes.store.search_index import Indexer
 
@@ -113,6 +114,8 @@ def watch(
             on_import=settings.on_import or None,
             format=settings.format,
             max_file_bytes=settings.max_file_bytes,
+            analyzer=ExternalAnalyzer(settings) if settings.analyzer else None,
+            analyzers=settings.analyzers,
         )
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Press Ctrl-C to stop.")

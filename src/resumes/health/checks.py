@@ -195,6 +195,10 @@ def _iter_store_findings(
     )
     if (away := import_checks.check_away(installation, store)) is not None:
         yield away
+    if settings.analyzer:
+        yield import_checks.check_documents(
+            settings.inbox, names, cache.get(import_history.list_analysis_s, store)
+        )
     yield import_checks.check_requests(import_checks.oldest_request_age_s(store))
     yield from import_checks.iter_importer_findings(installation, store, names)
     yield from iter_font_findings(cache.get(read_names, store), settings.home)

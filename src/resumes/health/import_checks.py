@@ -1,5 +1,6 @@
 """Checks of imports: the inbox and what importers ignore there, files, requests, and importers."""
 
+import math
 import os
 import socket
 import time
@@ -24,9 +25,12 @@ from resumes.store.store import Store
 from resumes.text import counted, escaped
 from resumes.watched_folder import shown_root
 from resumes.watched_names import (
+    DOCUMENT_ENDINGS,
     ENDINGS,
     OWN,
     find_extension,
+    find_filed_extension,
+    is_document,
     is_hidden,
     is_hidden_or_temporary,
     is_outcome,
@@ -87,7 +91,9 @@ def iter_inbox_findings(
         yield _check_unknown_folder(installation, name, accounts)
     if not closed and not unknown:
         yield Finding("inbox", f"{inbox}, {counted(len(folders) + 1, 'folder')}, all writable")
-    for folder, files in islice(find_ignored_files(inbox).items(), MAX_NAMED):
+    analyzes = bool(installation.settings().analyzer)
+    ignored = find_ignored_files(inbox, analyzes=analyzes)
+    for folder, files in islice(ignored.items(), MAX_NAMED):
         yield _check_ignored(inbox / folder, files)
 
 
@@ -135,9 +141,14 @@ WRITING_S: Final = 3_600
 
 
 def find_ignored_files(
-    inbox: Path, *, now_s: Callable[[], float] = time.time, max_names: int = MAX_NAMES
+    inbox: Path,
+    *,
+    analyzes: bool = False,
+    now_s: Callable[[], float] = time.time,
+    max_names: int = MAX_NAMES,
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the files that importers ignore, by folder: their names below it, each with the reason.
+    """Return the files that importers ignore, by folder: their names below it, each with the reason. With
+    `analyzes`, they import documents.
 
     The folder is empty for the inbox itself. Everything is sorted by name. Hidden files are meant to be
     ignored and are left out, as are folders that cannot be listed. At most `max_names` are examined,
@@ -145,7 +156,7 @@ def find_ignored_files(
     """
     ignored: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for folder, name, entry in islice(_iter_entries(inbox, max_names), max_names):
-        reason = _find_reason(entry, is_in_account=bool(folder), now_s=now_s)
+        reason = _find_reason(entry, is_in_account=bool(folder), analyzes=analyzes, now_s=now_s)
         if reason is not None:
             ignored[folder].append((name, reason))
     return {folder: sorted(files) for folder, files in sorted(ignored.items())}
@@ -171,7 +182,7 @@ def _iter_entries(inbox: Path, max_names: int) -> Iterator[tuple[str, str, os.Di
 
 
 def _find_reason(
-    entry: os.DirEntry[str], *, is_in_account: bool, now_s: Callable[[], float]
+    entry: os.DirEntry[str], *, is_in_account: bool, analyzes: bool, now_s: Callable[[], float]
 ) -> str | None:
     """Return why the entry is ignored; None if it is not, or is meant to be."""
     if is_hidden(entry.name):
@@ -185,7 +196,10 @@ def _find_reason(
         return None
     if not entry.is_file(follow_symlinks=False):
         return "not a regular file"
-    if find_extension(entry.name) is None:
+    if is_document(entry.name):
+        if not analyzes:
+            return "no analyzer is set"
+    elif find_extension(entry.name) is None:
         return "unsupported file type"
     return None if is_in_account else "not in an account folder"
 
@@ -198,7 +212,8 @@ def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
         "inbox",
         f"{counted(len(files), 'file')} in {folder} will not be imported: {', '.join(named)}",
         "Move those that are in no account's folder into one, and convert or delete the others: only "
-        f"regular files ending in {ENDINGS} are imported",
+        f"regular files ending in {ENDINGS} are imported, and with the setting analyzer also those ending in "
+        f"{DOCUMENT_ENDINGS}",
         about=f"ignored in {folder}",
     )
 
@@ -327,6 +342,20 @@ def check_away(installation: Installation, store: Store) -> Finding | None:
     )
     remedy = installation.remedy(sentence, "imports", "list", "--outcome", "failed")
     return warning("files", text, *remedy, about="away")
+
+
+def check_documents(inbox: Path, accounts: Set[str], took_s: Sequence[float]) -> Finding:
+    """Say how many documents wait in the folders of these accounts, and how long the newest took; `took_s`
+    is sorted."""
+    waiting = count_unclaimed(inbox, accounts, find_type=is_document, now_s=lambda: math.inf)
+    more = "more than " if waiting > MAX_WAITING else ""
+    text = f"{more}{counted(min(waiting, MAX_WAITING), 'document')} waiting for the analyzer"
+    if took_s:
+        text += (
+            f"; of the newest {counted(len(took_s), 'document')}, half took at most "
+            f"{took_s[len(took_s) // 2]:.1f} s, and all at most {took_s[-1]:.1f} s"
+        )
+    return Finding("documents", text)
 
 
 SLOW_S: Final = 60.0
@@ -465,6 +494,7 @@ def _iter_dropped(
     settings = installation.settings()
     inbox = os.path.realpath(settings.inbox)
     watched = {known.root for known in seen if known.is_live}
+    find_type = find_filed_extension if settings.analyzer else find_extension
     for root in _list_roots(store, settings.home, settings.inbox, seen):
         is_inbox = str(root) == inbox
         shown = watched_folder.shown_root(root)
@@ -472,7 +502,7 @@ def _iter_dropped(
             # A path from another machine may be that of a different folder here.
             if shown in watched or not (is_inbox or watched_folder.find_owner(root)):
                 continue
-            count = count_unclaimed(root, accounts if is_inbox else None)
+            count = count_unclaimed(root, accounts if is_inbox else None, find_type=find_type)
             if count:
                 more = "more than " if count > MAX_WAITING else ""
                 files = counted(min(count, MAX_WAITING), "file")
@@ -486,9 +516,14 @@ def _iter_dropped(
 
 
 def count_unclaimed(
-    root: Path, accounts: Set[str] | None, *, now_s: Callable[[], float] = time.time
+    root: Path,
+    accounts: Set[str] | None,
+    *,
+    find_type: Callable[[str], object] = find_extension,
+    now_s: Callable[[], float] = time.time,
 ) -> int:
-    """Return how many files an importer of the folder would have imported by now.
+    """Return how many files an importer of the folder would have imported by now: those of the names for
+    which `find_type` returns something.
 
     Files in the folders of these accounts count; with None, all do. Files that changed within WAITING_S
     may still be written, and do not count. At most MAX_WAITING + 1 are counted.
@@ -498,7 +533,7 @@ def count_unclaimed(
         entry
         for folder, name, entry in islice(_iter_entries(root, MAX_NAMES), MAX_NAMES)
         if (accounts is None or folder in accounts)
-        and find_extension(name) is not None
+        and find_type(name)
         and not is_hidden_or_temporary(entry.name)
         and _is_file_from_before(entry, changed_before)
     )

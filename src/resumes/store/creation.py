@@ -93,7 +93,8 @@ class NewResume(NamedTuple):
     """A parsed resume to store.
 
     `digest` is the SHA-256 of its JSON value's bytes: if it is given, content that is stored already
-    is a duplicate, and keeps its label. `item` is its number in the bundle, 0 in a file of one resume.
+    is a duplicate, and keeps its label. `original` is the same of the file that it was analyzed from.
+    `item` is its number in the bundle, 0 in a file of one resume.
     """
 
     resume: ParsedResume
@@ -101,6 +102,14 @@ class NewResume(NamedTuple):
     item: int = 0
     idempotency: IdempotencyKey | None = None
     label: str | None = None
+    original: bytes | None = None
+
+    @property
+    def digests(self) -> Sequence[bytes]:
+        """The digests by which it is recognized."""
+        if self.original is None:
+            return () if self.digest is None else (self.digest,)
+        return [digest for digest in (self.original, self.digest) if digest is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +145,8 @@ class Creation(NamedTuple):
 
     With a `claim`, the outcomes of the items and the file go to the ledger. `failed` is the worst
     verdict on items that could not be read; it counts for the file's outcome. With `queue`, a message,
-    resumes that need a place in the quota wait behind others, and get no place.
+    resumes that need a place in the quota wait behind others, and get no place. `resume_id` is the resume
+    that a file without items duplicates.
     """
 
     account_id: str
@@ -145,6 +155,7 @@ class Creation(NamedTuple):
     claim: ClaimedFile | None = None
     failed: Verdict | None = None
     queue: str | None = None
+    resume_id: str | None = None
 
 
 def create(
@@ -201,6 +212,13 @@ async def find_early_outcome(
     if max_resumes is None or count < max_resumes or on_newer == OnNewer.REPLACE:
         return None
     return QuotaReached(max_resumes=max_resumes)
+
+
+def find_duplicate(store: Store, account_id: str, digest: bytes) -> Duplicate | None:
+    """Return the stored resume that was imported from this content, if any."""
+    this = pk_equals(imported_digests, account_id, digest)
+    rows = store.fetch(select(*imported_digests.c["resume_id", "is_older"]).where(this))
+    return next((Duplicate(*row) for row in rows), None)
 
 
 def create_files(
@@ -424,8 +442,7 @@ def _decide(
                 older = versions.get(person, ())
                 if claim is not None and (newer := _find_newer(older, claim)):
                     outcome = Duplicate(newer.id, is_newer=True)
-                    if new.digest is not None:
-                        rows.digests[new.digest] = outcome
+                    rows.digests |= dict.fromkeys(new.digests, outcome)
             if outcome is None and not older and (creation.queue is not None or taken >= free):
                 outcome = QuotaReached(max_resumes=allowed, message=creation.queue)
             if outcome is None:
@@ -538,7 +555,7 @@ class _PriorOutcomes:
                     self._items.setdefault(claim_id, {})[item] = (
                         Duplicate(resume_id) if is_duplicate else Created(resume_id, replayed=True)
                     )
-        digests = (new.digest for file in creations for new in file.resumes if new.digest)
+        digests = (each for file in creations for new in file.resumes for each in new.digests)
         self._digests: dict[bytes, Duplicate] = {}
         for values in chunks(digests):
             found = RESUMES_OF_DIGESTS.run(connection, account_id=account_id, **values).fetchall()
@@ -591,9 +608,11 @@ class _PriorOutcomes:
             if found is not None:
                 is_same = found[0] == given.body_sha256
                 return self._created(found[1], rows) if is_same else IdempotencyMismatch()
-        if new.digest is not None:
-            stored = rows.digests.get(new.digest) or self._digests.get(new.digest)
+        for digest in new.digests:
+            stored = rows.digests.get(digest) or self._digests.get(digest)
             if stored is not None:
+                if new.original is not None and new.original not in self._digests:
+                    rows.digests[new.original] = stored  # the analyzer wrote the same before
                 return rows.newest(stored)
         return None
 
@@ -609,8 +628,7 @@ def _add_resume(rows: _Rows, creation: Creation, resume_id: str, new: NewResume,
     )  # fmt: skip
     document = parsed.document
     rows.documents.append((account_id, resume_id, crc32(document), document))
-    if new.digest is not None:
-        rows.digests[new.digest] = Duplicate(resume_id)
+    rows.digests |= dict.fromkeys(new.digests, Duplicate(resume_id))
     if new.idempotency is not None:
         rows.idempotency[new.idempotency.key] = {
             "account_id": account_id,
@@ -630,7 +648,7 @@ def _add_to_ledger(
     now: str,
 ) -> None:
     verdicts = [] if creation.failed is None else [creation.failed]
-    resume_id = None
+    resume_id = creation.resume_id
     for new, outcome in zip(creation.resumes, outcomes, strict=True):
         verdict = _verdict(outcome)
         verdicts.append(verdict)
@@ -646,13 +664,14 @@ def _add_to_ledger(
     if worst.reason == ErrorCode.FORGOTTEN:
         claim = claim._replace(name=nameless(claim.name))
     if any(isinstance(outcome, PersonErased) for outcome in outcomes):
-        claim = claim._replace(source=b"")
+        claim = claim._replace(source=b"", items=None)
     if worst is _DONE and claim.items is None:
         row = import_ledger.done_row(creation.account_id, claim, resume_id, now=now)
         rows.done_files.append(row)
     else:
         if worst is not _DONE:
-            claim = claim._replace(items=None)  # only imported resumes have warnings
+            # Only imported resumes have warnings.
+            claim = claim._replace(items=import_ledger.find_analysis(claim.items))
         rows.files.append(
             import_ledger.file_values(
                 creation.account_id, claim, worst, now=now, resume_id=resume_id

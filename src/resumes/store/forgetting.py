@@ -6,7 +6,7 @@ before that is found here, and each call may be repeated.
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -37,6 +37,7 @@ from resumes.store.statements import iter_in_pages, looked_up, pk_equals
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, StoredResume
 from resumes.text import folded
+from resumes.watched_names import DOCUMENTS
 
 PAGE_ROWS: Final = 500
 """How many rows one statement reads or one transaction changes, so that other writes do not wait long."""
@@ -160,6 +161,33 @@ def mentions_of(subjects: Collection[Subject], found: Iterable[StoredPerson]) ->
     )
 
 
+def find_documents(
+    store: Store,
+    account_ids: Iterable[str],
+    resume_ids: Collection[str],
+    is_theirs: Callable[[bytes], bool],
+) -> dict[str, bool]:
+    """Return whether the documents of these accounts are of the person, by the ends of their claims' IDs,
+    as their files are named.
+
+    Of an imported document the person's resume tells that, of another one what the analyzer wrote.
+    """
+    found: dict[str, bool] = {}
+    name = imported_files.c.name
+    of_documents = or_(*(name.ilike(f"%{ending}") for ending in DOCUMENTS))
+    columns = imported_files.c["claim_id", "name", "outcome", "resume_id", "source"]
+    for account_id in account_ids:
+        page = select(*columns).where(imported_files.c.account_id == account_id, of_documents)
+        rows = iter_in_pages(store.fetch, page, [imported_files.c.claim_id], page_rows=PAGE_ROWS)
+        for row in rows:
+            # An earlier call cleared the row, and could not remove the file.
+            was_erased = row.resume_id is not None and row.name == nameless(row.name)
+            if row.resume_id is not None or row.source:
+                is_known = was_erased or row.resume_id in resume_ids
+                found[row.claim_id[-8:]] = is_known or bool(row.source and is_theirs(row.source))
+    return found
+
+
 def forget_resumes(store: Store, account_id: str, resume_ids: Sequence[str]) -> int:
     """Erase the resumes, and what the ledger and idempotency know of them; return how many there were."""
     erased = 0
@@ -237,13 +265,14 @@ def clean_ledger(store: Store, account_id: str, mentions: Mentions) -> int:
         if address is not None and address not in mentions.addresses:
             continue  # of another person, perhaps of the same name
         is_in_source = bool(row.source) and mentions.are_in(row.source)
-        is_theirs = is_in_source and row.items is None
+        is_bundle = row.items is not None and parse_items(row.items).total > 0
+        is_theirs = is_in_source and not is_bundle
         new = {
             "name": nameless(row.name) if is_theirs or row.name in mentions else row.name,
             "message": None if is_theirs or row.message in mentions else row.message,
             "path": None if is_theirs or row.path in mentions else row.path,
             "source": None if is_in_source else row.source,
-            "items": _without(row.items, mentions),
+            "items": None if is_theirs else _without(row.items, mentions),
         }
         if any(new[name] != getattr(row, name) for name in new):
             this = pk_equals(imported_files, account_id, row.claim_id)
@@ -273,6 +302,8 @@ def _without(text: str | None, mentions: Mentions, numbers: Collection[int] = ()
     kept = [
         each for each in items.problems if each.item not in numbers and str(each) not in mentions
     ]
-    if len(kept) == len(items.problems):
-        return text
-    return orjson.dumps(replace(items, problems=tuple(kept)).as_json()).decode()
+    analysis = items.analysis
+    if analysis is not None and analysis.said in mentions:
+        analysis = replace(analysis, said="")
+    new = replace(items, problems=tuple(kept), analysis=analysis)
+    return text if new == items else orjson.dumps(new.as_json()).decode()

@@ -10,8 +10,8 @@ from sqlmodel import func, select
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import MAX_ID, RESUME_ID
-from resumes.store.import_ledger import IN_PROGRESS, FileOutcome, Items, parse_items
-from resumes.store.schema import ImportedFileBase, accounts, imported_files
+from resumes.store.import_ledger import IN_PROGRESS, Analysis, FileOutcome, Items, parse_items
+from resumes.store.schema import ImportedFileBase, accounts, documents, imported_files
 from resumes.store.statements import iter_in_pages, pk_equals
 from resumes.store.store import Store
 
@@ -31,6 +31,8 @@ class FileRow(ImportedFileBase):
     items: Items | None
     warnings: int
     """The number of warnings about all its resumes; 0 also for files that 1.0.0 imported."""
+    analysis: Analysis | None
+    """How the analyzer read it; None for JSON."""
 
     @property
     def is_under_way(self) -> bool:
@@ -53,6 +55,7 @@ def _file(row: Row[*tuple[Any, ...]]) -> FileRow:
     derived = {
         "items": kept if kept and kept.total else None,
         "warnings": kept.warnings if kept else 0,
+        "analysis": kept and kept.analysis,
     }
     return FileRow.model_validate({**row._mapping, **derived})
 
@@ -80,9 +83,19 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
 
 
 def find_source(store: Store, file: FileRow) -> bytes | None:
-    """Return the first 64 KiB that were read of the file; None for files that are done."""
+    """Return the first 64 KiB that were read of the file, or what the analyzer wrote. Of a file that is
+    done, return the resume that was made of what the analyzer wrote; None if there is none."""
     this = pk_equals(imported_files, file.account_id, file.claim_id)
-    return next(iter(store.fetch(select(imported_files.c.source).where(this))), None)
+    if file.outcome is not FileOutcome.DONE:
+        return next(iter(store.fetch(select(imported_files.c.source).where(this))), None)
+    if file.analysis is None:
+        return None
+    statement = select(documents.c.document).where(
+        this,
+        documents.c.account_id == imported_files.c.account_id,
+        documents.c.id == imported_files.c.resume_id,
+    )
+    return next((text.encode() for text in store.fetch(statement)), None)
 
 
 def iter_failed(store: Store, root: str) -> Iterator[FileRow]:
@@ -235,6 +248,12 @@ def _find_newest(
 
 
 # Counts
+
+
+def list_analysis_s(store: Store) -> list[float]:
+    """Return for how many seconds the analyzer ran on each of the newest files, the shortest first."""
+    newest = list_files(store, limit=MAX_FILES)
+    return sorted(file.analysis.took_s for file in newest if file.analysis is not None)
 
 
 class FileCount(NamedTuple):

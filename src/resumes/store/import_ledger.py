@@ -7,6 +7,7 @@ release, and its answer is never deleted: it is in the file's row, and for bundl
 items. "Is this content stored?" is asked for new files, and its answer is deleted with the resume.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +23,6 @@ from resumes.import_reasons import Reason
 from resumes.store.identifiers import MAX_ID, POSITION_DIGITS
 from resumes.store.schema import (
     Account,
-    imported_digests,
     imported_files,
     imported_items,
     replaced_resumes,
@@ -30,7 +30,7 @@ from resumes.store.schema import (
 )
 from resumes.store.statements import Prepared, pk_equals, replace_on_conflict, upsert
 from resumes.store.store import WRITE_DEADLINE_S, Store
-from resumes.watched_names import find_extension
+from resumes.watched_names import find_filed_extension
 
 MAX_LEDGER_CHARS: Final = 65_536
 """The maximum length of a name, folder, message or path in the ledger. Each byte of a path of 4,096
@@ -41,6 +41,9 @@ MAX_ITEMS_CHARS: Final = 4 * 1024 * 1024
 
 SOURCE_BYTES = 64 * 1024
 """The number of bytes that the ledger keeps of a file that was not imported."""
+
+MAX_SOURCE_BYTES: Final = 64 * 1024 * 1024
+"""The same for a held file that was analyzed: the largest resume that the settings allow."""
 
 
 class FileOutcome(StrEnum):
@@ -69,13 +72,14 @@ class ClaimedFile(NamedTuple):
     size_bytes: int
     claimed_at: str
     source: bytes
-    """The file's first 64 KiB, as it was read; kept unless the file is done."""
+    """The file's first 64 KiB, as it was read, or all that the analyzer wrote; kept unless the file is
+    done."""
 
     root: str | None = None
     """The watched folder, absolute and escaped."""
 
     items: str | None = None
-    """The JSON text of `Items`, for a bundle and for a file that is done with warnings."""
+    """The JSON text of `Items`, for a bundle, an analyzed file, and one that is done with warnings."""
 
 
 class Verdict(NamedTuple):
@@ -108,7 +112,7 @@ class Item:
 
 def nameless(name: str) -> str:
     """Return another name for a file in the same account's folder, without that of a person."""
-    return f"{name.partition('/')[0]}/{Reason.FORGOTTEN.value}{find_extension(name) or ''}"
+    return f"{name.partition('/')[0]}/{Reason.FORGOTTEN.value}{find_filed_extension(name) or ''}"
 
 
 # Recording
@@ -139,7 +143,9 @@ def done_row(
 def file_values(
     account_id: str, claim: ClaimedFile, verdict: Verdict, *, now: str, resume_id: str | None = None
 ) -> dict[str, object]:
-    """Return the ledger row of a file, by column. Done files keep no source."""
+    """Return the ledger row of a file, by column. Done files keep no source, and only held files more than
+    64 KiB: what the analyzer wrote, so that it does not run again."""
+    most_bytes = MAX_SOURCE_BYTES if verdict.outcome is FileOutcome.HELD else SOURCE_BYTES
     return {
         "account_id": account_id,
         **claim._asdict(),
@@ -147,7 +153,7 @@ def file_values(
         "outcome": verdict.outcome.value,
         "finished_at": now,
         "resume_id": resume_id,
-        "source": None if verdict.outcome is FileOutcome.DONE else claim.source[:SOURCE_BYTES],
+        "source": None if verdict.outcome is FileOutcome.DONE else claim.source[:most_bytes],
     }
 
 
@@ -208,11 +214,26 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Analysis:
+    """How the user's analyzer read a file: the digest of the file, in hexadecimal, for how many seconds the
+    analyzer ran, and the end of what it said on standard error."""
+
+    __pydantic_config__: ClassVar = STRICT
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    took_s: Annotated[float, Field(ge=0, lt=1e9)]
+    said: Annotated[str, Field(max_length=MAX_LEDGER_CHARS)] = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it in the form that reports and `--json` have."""
+        return {"digest": self.digest, "tookS": self.took_s, "said": self.said}
+
+
+@dataclass(frozen=True, slots=True)
 class Items:
     """How many resumes a bundle has, the number of each outcome, and at most 50 problems, in order.
 
-    All are 0 for a file of one resume, except `warnings`. 1.0.0 wrote neither `warnings` nor
-    `skipped`, and ignores them.
+    All are 0 for a file of one resume, except `warnings`. 1.0.0 wrote no `warnings`, `skipped` and
+    `analysis`, and ignores them.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -226,10 +247,14 @@ class Items:
     """The number of warnings about all resumes together."""
     skipped: Count = 0
     """The number of archive members that were not imported because of their names."""
+    analysis: Analysis | None = None
+    """How the file was analyzed; None for JSON."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts and problems as the ledger stores them."""
         fields: dict[str, Any] = ITEMS.dump_python(self, mode="json", by_alias=True)
+        if self.analysis is None:
+            del fields["analysis"]
         return fields | {"problems": fields["problems"][:MAX_PROBLEMS]}
 
 
@@ -244,6 +269,14 @@ def parse_items(text: str) -> Items:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise ValueError(f"{where}: {first['msg']}") from None
+
+
+def find_analysis(items: str | None) -> str | None:
+    """Return what the JSON text of `Items` says of the analysis alone, in that form; None if nothing."""
+    analysis = None if items is None else parse_items(items).analysis
+    if analysis is None:
+        return None
+    return json.dumps(Items(0, 0, 0, 0, 0, analysis=analysis).as_json())
 
 
 # Imported items
@@ -301,12 +334,6 @@ def forget_items(store: Store, account_id: str, claim_id: str) -> None:
         imported_items.c.account_id == account_id, imported_items.c.claim_id == claim_id
     )
     store.write(lambda session: session.exec(statement))
-
-
-def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
-    """Return the id of the stored resume that was imported from this content, if any."""
-    this = pk_equals(imported_digests, account_id, digest)
-    return next(iter(store.fetch(select(imported_digests.c.resume_id).where(this))), None)
 
 
 def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:

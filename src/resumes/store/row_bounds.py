@@ -22,7 +22,7 @@ from resumes.store.identifiers import ACCOUNT_ID, KEY_ID, RESUME_ID
 from resumes.store.import_ledger import (
     MAX_ITEMS_CHARS,
     MAX_LEDGER_CHARS,
-    SOURCE_BYTES,
+    MAX_SOURCE_BYTES,
     FileOutcome,
     parse_items,
 )
@@ -160,7 +160,7 @@ CHECKS: Final[dict[str, Check]] = {
     "imported_files.reason": _is("a reason", WORD.fullmatch),
     "imported_files.message": _LEDGER,
     "imported_files.path": _LEDGER,
-    "imported_files.source": _bytes(0, SOURCE_BYTES),
+    "imported_files.source": _bytes(0, MAX_SOURCE_BYTES),
     "imported_files.items": _items,
     "imported_digests.digest": _SHA256,
     "import_requests.action": _is("a request", WORD.fullmatch),

@@ -238,8 +238,8 @@ class ImportedFile(ImportedFileBase, table=True):
 
     `root` is the watched folder, None if unknown. `resume_id` is the resume that a file of one resume
     became or duplicates; it outlives the resume, as ImportedItem does. `source` is the first 64 KiB
-    that were read, None for files that are done. `items` is JSON (`import_ledger.Items`), None for
-    a file of one resume without warnings.
+    that were read, or what the analyzer wrote; None for files that are done. `items` is JSON
+    (`import_ledger.Items`), None for a JSON file of one resume without warnings.
     """
 
     __tablename__: ClassVar[str] = "imported_files"
@@ -267,8 +267,9 @@ class ImportedItem(OfAccount, table=True):
 class ImportedDigest(OfAccount, table=True):
     """The digest of each imported resume that is stored; deleted with the resume.
 
-    `digest` is the SHA-256 of the JSON value's bytes without outer white space. With `is_older`, it is
-    the content of an older version of the resume, which replaced it.
+    `digest` is the SHA-256 of the JSON value's bytes without outer white space; an analyzed file has
+    another row for its own bytes. With `is_older`, it is the content of an older version of the resume,
+    which replaced it.
     """
 
     __tablename__: ClassVar[str] = "imported_digests"

@@ -44,15 +44,16 @@ class Mark:
 class SourceText:
     """Lines without control characters. `mark` None: the position of the error is unknown.
 
-    `is_whole` is whether the ledger holds the whole file.
+    `is_whole` is whether the ledger holds the whole file, or all that its analyzer wrote.
     """
 
     lines: Sequence[str]
     mark: Mark | None
     is_whole: bool
+    title: str = "Source"
 
 
-def lay_out(source: bytes, fault: Fault) -> SourceText:
+def lay_out(source: bytes, fault: Fault, title: str = "Source") -> SourceText:
     """Return the bytes as lines, escaping what is not UTF-8 or not printable."""
     text = decoded(source)
     lines = text.split("\n")
@@ -63,7 +64,7 @@ def lay_out(source: bytes, fault: Fault) -> SourceText:
         # An error at the end of a line or of the text is marked after its last character.
         shown_at = min(len(_shown(before)), len(_shown(lines[line])))
         mark = Mark(line + 1, len(before) + 1, shown_at)
-    return SourceText(tuple(map(_shown, lines)), mark, len(source) < SOURCE_BYTES)
+    return SourceText(tuple(map(_shown, lines)), mark, len(source) != SOURCE_BYTES, title)
 
 
 def _shown(line: str) -> str:
@@ -100,7 +101,7 @@ class SourceLines(TextPane):
         if source is None:
             return
         self._source = source
-        parts = [safe("Source")]
+        parts = [safe(source.title)]
         if source.mark is not None:
             where = f"▶ line {source.mark.line}, column {source.mark.column}"
             parts.append(safe(where, "bold $text-error"))

@@ -20,7 +20,7 @@ from resumes.store.schema import ImportRequest
 from resumes.store.store import Store
 from resumes.text import counted, in_bytes
 from resumes.watched_folder import describe_root, find_filed, outcome_folder
-from resumes.watched_names import REPORT, find_extension
+from resumes.watched_names import REPORT, find_filed_extension
 from tui.filters import has_words, parse_filter
 from tui.screens.base import PageRead, RowPane
 from tui.screens.dialogs import Fact
@@ -206,19 +206,20 @@ def read_file(
             path = find_filed(file, inbox)  # files are moved only after their outcome is stored
         return replace(before, request=request, is_watched=is_watched, resumes=items, path=path)
     source = import_history.find_source(store, file)
+    title = "Source" if file.analysis is None else "Written by the analyzer"
     return FileRead(
         file,
         request,
         is_watched,
         items,
-        None if source is None else lay_out(source, fault_of(file)),
+        None if source is None else lay_out(source, fault_of(file), title),
         () if source is None else find_issues(file, source),
         find_filed(file, inbox),
     )
 
 
 def _report_of(path: Path) -> Path:
-    extension = find_extension(path.name) or ""
+    extension = find_filed_extension(path.name) or ""
     return path.with_name(path.name[: len(path.name) - len(extension)] + REPORT)
 
 
@@ -313,6 +314,10 @@ def _about(file: FileRow, path: Path | None) -> Iterator[Paragraph]:
     if file.warnings and path is not None:
         yield _fact("Report", str(_report_of(path)))
     yield _fact("Size", in_bytes(file.size_bytes))
+    if file.analysis is not None:
+        yield _fact("Analyzed", f"in {file.analysis.took_s:g} s")
+        if file.analysis.said and file.analysis.said not in (file.message or ""):
+            yield _fact("", f"The analyzer said: {file.analysis.said}")
     yield _fact("Picked up", f"{minute(file.claimed_at)} UTC")
     yield _fact("Finished", f"{minute(file.finished_at)} UTC")
     yield _fact("ID", file.claim_id)

@@ -112,7 +112,7 @@ def how_to_watch(
 
 REFRESH_S: Final = 1.0
 
-COMPRESSED: Final = (".gz", ".zip")
+BINARY: Final = (".gz", ".zip", ".pdf", ".doc", ".docx", ".odt")
 
 
 class FileActions(PaneScreen[FileRow]):
@@ -216,8 +216,8 @@ class FileActions(PaneScreen[FileRow]):
         refusal = why_not(read.file, RequestKind.RETRY)
         if refusal is None and read.path is None:
             refusal = f"The file is no longer in {folder_of(read.file)} of {read.file.root}."
-        if refusal is None and read.path is not None and read.path.suffix in COMPRESSED:
-            refusal = "A compressed file cannot be edited as text."
+        if refusal is None and read.path is not None and read.path.suffix in BINARY:
+            refusal = "This kind of file cannot be edited as text."
         if refusal is not None or read.path is None:
             show_message(self, refusal or "")
             return False

@@ -21,7 +21,10 @@ from resumes.store import Store, accounts, import_history, open_store, stored_re
 
 OUTCOMES = ("done", "failed", "duplicate", "held")
 REPORT = ".report.json"
-ENDINGS = (".json.gz", ".ndjson.gz", ".jsonl.gz", ".json", ".ndjson", ".jsonl", ".gz", ".zip")
+ENDINGS = (
+    ".json.gz", ".ndjson.gz", ".jsonl.gz", ".json", ".ndjson", ".jsonl", ".gz", ".zip",
+    ".pdf", ".doc", ".docx", ".odt", ".rtf", ".txt",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
