@@ -332,8 +332,12 @@ def test_any_query_finds_what_comparing_each_resume_finds(
         stored_resumes.delete_resume(shared, account.id, gone)
         del resumes[gone]
     texts = {
-        id_: [*iter_texts(load_stored(parsed.document), parsed.title, parsed.name, label)]
-        for id_, (parsed, *_, label) in resumes.items()
+        id_: [
+            *iter_texts(
+                load_stored(one.resume.document), one.resume.title, one.resume.name, one.label
+            )
+        ]
+        for id_, one in resumes.items()
     }
     words = [text for of_one in texts.values() for _, text in of_one]
     ran, hits = 0, 0
