@@ -85,7 +85,7 @@ class Page(NamedTuple):
         """Return the page in the form of the API (docs/api.md, List)."""
         listed = []
         # Faster than through `Entry`: each request for a list comes here.
-        for resume_id, title, name, filename, created_at, updated_at, label in self.rows:
+        for resume_id, title, name, filename, created_at, updated_at, label, *_ in self.rows:
             entry = {
                 "id": resume_id,
                 "title": list_title(title, name),

@@ -73,7 +73,5 @@ def _read(connection: Any, account: str | None, count: int) -> FirstRows | None:
 
 def _is_text(entry: Entry) -> bool:
     """Return whether all text fields are text, which SQLite does not guarantee for a damaged file."""
-    texts = (entry.id, entry.filename, entry.created_at, entry.updated_at)
-    return all(isinstance(text, str) for text in texts) and all(
-        isinstance(text, str | None) for text in (entry.title, entry.name, entry.label)
-    )
+    required = (entry.id, entry.filename, entry.created_at, entry.updated_at)
+    return None not in required and all(isinstance(value, str | None) for value in entry)
