@@ -450,7 +450,7 @@ def test_a_home_that_cannot_be_written_is_refused_like_one_that_cannot_be_made(
 
 
 def test_once_imports_the_good_ones_and_says_why_the_bad_ones_failed(run: CommandLine) -> None:
-    good, bad = find_samples()
+    good, bad = find_samples((".json", ".pdf"))
 
     told = run.succeeds("demo", "--once", "--home", str(run.home))
 
@@ -475,7 +475,7 @@ def begun(process: "subprocess.Popen[str]", last: str) -> str:
 
 @pytest.mark.slow
 def test_it_serves_until_ctrl_c_and_shows_how_to_ask(run: CommandLine) -> None:
-    good, _ = find_samples()
+    good, _ = find_samples((".json", ".pdf"))
     with socket.create_server(("127.0.0.1", 0)) as other:  # which keeps nobody from another port
         taken = str(other.getsockname()[1])
         environment = {**os.environ, "RESUMES_PORT": taken}

@@ -276,13 +276,13 @@ def test_a_newer_document_replaces_the_resume_and_keeps_its_label(
         '{"header": {"name": "Ida", "email": "ida@example.org", "phone": "%s"}, "sections": {}}'
     )
     code = f"print({header!r} % open(FILE).read()[-1])"
-    inbox.drop("ana/class/1.pdf", pdf("1"))
-    inbox.drain(**analyzing(tmp_path, code))
-    inbox.drop("ana/2.pdf", pdf("2"))
-    inbox.drain(**analyzing(tmp_path, code))
-    inbox.drop("ana/3.pdf", pdf("1"))
-    inbox.drain(**analyzing(tmp_path, "sys.exit('Not again')"))
+    code = f"tell('ran', '')\n{code}"
+    importer = inbox.importer(settle_s=0, **analyzing(tmp_path, code))
+    for count, name in enumerate(("class/1", "2", "3"), 1):
+        inbox.drop(f"ana/{name}.pdf", pdf("2" if name == "2" else "1"))
+        turns_until(inbox, importer, lambda: len(inbox.rows()) == count)  # noqa: B023
 
+    assert len(told(tmp_path, "ran")) == 2
     [entry] = stored_resumes.list_page(inbox.store, inbox.ana.id, limit=10).entries
     assert (entry.name, entry.label) == ("Ida", "class")
     [known] = inbox.rows(outcome=FileOutcome.DUPLICATE)

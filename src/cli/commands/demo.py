@@ -1,9 +1,12 @@
 """`resumes demo`: a tour of the service in a temporary home, with the sample files."""
 
 import contextlib
+import importlib.util
+import json
 import re
 import shlex
 import shutil
+import sys
 import tempfile
 import textwrap
 import threading
@@ -27,16 +30,31 @@ from cli.supervisor import Supervisor
 from importer import service
 from importer.service import FileReport
 from resumes.errors import Conflict
+from resumes.external_analyzer import ExternalAnalyzer
 from resumes.listener import CannotListen, listen
-from resumes.settings import Settings
+from resumes.settings import ANALYZED_FILE, CONFIG_NAME, Settings
 from resumes.store import accounts
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.stored_resumes import list_page
 from resumes.text import counted
 
 
-def find_samples() -> tuple[list[Traversable], list[Traversable]]:
-    """Return the good and the bad samples, sorted by name. Raises Failed if none are installed."""
+def find_analyzer() -> Path | None:
+    """Return the example of an analyzer; None if pypdf, which it needs, is not installed."""
+    places = (
+        Path(str(resources.files("resumes"))) / "sample_data" / "analyzer.py",
+        Path(__file__).parents[3] / "docs" / "examples" / "analyzer.py",
+    )
+    if importlib.util.find_spec("pypdf") is None:
+        return None
+    return next((path for path in places if path.is_file()), None)
+
+
+def find_samples(
+    endings: tuple[str, ...] = (".json",),
+) -> tuple[list[Traversable], list[Traversable]]:
+    """Return the good and the bad samples with these endings, sorted by name. Raises Failed if none are
+    installed."""
     # Package data in a wheel; next to `src` in a checkout.
     for folder in (
         resources.files("resumes") / "sample_data",
@@ -45,7 +63,7 @@ def find_samples() -> tuple[list[Traversable], list[Traversable]]:
         if folder.is_dir():
             good, bad = (
                 sorted(
-                    (file for file in part.iterdir() if file.name.endswith(".json")),
+                    (file for file in part.iterdir() if file.name.endswith(endings)),
                     key=lambda file: file.name,
                 )
                 for part in (folder, folder / "bad")
@@ -164,15 +182,23 @@ def _scratch(session: Session, home: Path | None) -> Iterator[Session]:
 
 def _import(demo: Demo, stop: threading.Event) -> None:
     """Create the account and its key, and import the samples."""
-    settings = demo.settings
     with demo.session.store(create=True) as store:
+        config = demo.settings.home / CONFIG_NAME
+        endings: tuple[str, ...] = (".json",)
+        if (analyzer := find_analyzer()) and not config.exists():
+            # The services that the demo starts use it, too.
+            command = [sys.executable, str(analyzer), ANALYZED_FILE]
+            config.write_text(f"analyzer = {json.dumps(command)}\n")
+            demo.settings = demo.session.settings(port=demo.settings.port, analyzer=command)
+            endings = (".json", ".pdf")
+        settings = demo.settings
         account = accounts.create_account(store, ACCOUNT, plan="business")
         (settings.inbox / ACCOUNT / CLASS).mkdir(parents=True, exist_ok=True)
         new = make_first_key(store, ACCOUNT)
         assert new is not None  # as the store is new
         show_once_or_revoke(store, new, lambda secret: write_key(settings.home / KEY_FILE, secret))
         demo.secret = new.secret
-        good, bad = find_samples()
+        good, bad = find_samples(endings)
         for samples, outcome in ((good, FileOutcome.DONE), (bad, FileOutcome.FAILED)):
             for sample in samples:
                 demo.expected[sample.name] = outcome
@@ -187,6 +213,7 @@ def _import(demo: Demo, stop: threading.Event) -> None:
                 settle_s=SETTLE_S,
                 format=settings.format,
                 max_file_bytes=settings.max_file_bytes,
+                analyzer=ExternalAnalyzer(settings) if settings.analyzer else None,
             ),
             stop=stop,
             on_file=demo.reports.append,
