@@ -17,8 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from resumes.log_writer import LogWriter
 from resumes.settings import LogFormat
-from resumes.store import accounts, api_keys, importers, open_store, plans
-from resumes.store.import_ledger import FileOutcome
+from resumes.store import accounts, api_keys, import_ledger, importers, open_store, plans
+from resumes.store.import_ledger import Analysis, ClaimedFile, FileOutcome, Items, Verdict
 from resumes.store.importers import ImporterState
 from resumes.store.retention import iter_erased
 from server.metrics import CACHE_S, Exposition, Metrics
@@ -256,6 +256,21 @@ def test_resumes_that_are_due_and_that_were_erased_are_counted(own: tuple[Place,
     told = scrape(client)
 
     assert (value(told, "resumes_due"), value(told, "resumes_expired_total")) == (2, 3)
+
+
+def test_times_of_the_analyzer_are_told(own: tuple[Place, Client]) -> None:
+    place, client = own
+    ana = accounts.create_account(place.store, "ana")
+    for number, took_s in enumerate((1.5, 0.5, 9.0), 1):
+        row = ClaimedFile(f"{number:024x}", "ana/cv.pdf", 9, "2027-01-15T08:00:00.000Z", b"")
+        read = Items(0, 0, 0, 0, 0, analysis=Analysis("0" * 64, took_s))
+        row = row._replace(items=json.dumps(read.as_json()))
+        import_ledger.record(place.store, ana.id, row, Verdict(FileOutcome.FAILED, "analyzer", ""))
+
+    told = scrape(client)
+
+    name = "resumes_import_analysis_seconds"
+    assert [value(told, name, quantile=part) for part in ("0.5", "1")] == [1.5, 9.0]
 
 
 def test_metrics_name_nobody(own: tuple[Place, Client]) -> None:

@@ -15,6 +15,7 @@ from resumes.store.creation import Created, NewResume
 from resumes.store.import_ledger import (
     IN_PROGRESS,
     SOURCE_BYTES,
+    Analysis,
     ClaimedFile,
     FileOutcome,
     Items,
@@ -78,6 +79,28 @@ async def test_the_source_stands_beside_the_reason_at_the_fault(store: Store) ->
         await leads(pilot, "enter", *texts)
         await pilot.resize_terminal(*LARGE)
         await shows(pilot.app, *texts)
+
+
+async def test_an_analyzed_file_shows_how_it_was_read_and_what_was_written(store: Store) -> None:
+    a_file(
+        store,
+        name="ana/cv.pdf",
+        reason="analyzer",
+        message="The analyzer's output cannot be stored: Invalid field title: must be a string",
+        path="title",
+        source=SOURCE,
+        items=Items(0, 0, 0, 0, 0, analysis=Analysis("0" * 64, 2.5, "page 2 is a picture")),
+    )
+    async with running(store, "not analyzed", screen="imports", size=LARGE) as pilot:
+        await leads(
+            pilot,
+            "enter",
+            "ana/cv.pdf · ✗ failed",
+            "Analyzed   in 2.5 s",
+            "The analyzer said: page 2 is a picture",
+            "Written by the analyzer · ▶ line 3, column 3",
+            '3 ▶   "title": 5',
+        )
 
 
 async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -> None:
