@@ -118,8 +118,7 @@ def rehearse(
         summary.count(result.outcome)
         if result.outcome is FileOutcome.HELD:  # later files queue behind it
             rehearsed[claim.account_id].holds_files = True
-        folder = folder_of(result, claim.account, claim.claimed_at)
-        report = as_report(claim, result, f"{root}/{folder}")
+        report = as_report(claim, result, f"{root}/{folder_of(claim, result)}")
         if result.outcome is FileOutcome.DONE and is_document(claim.source):
             report = report._replace(message="It would be analyzed")
         on_file(report)

@@ -204,7 +204,7 @@ class Filer:
             if os.path.lexists(self._current_path(claim)):
                 return FilingResult(FileState.STUCK, problem=os.strerror(errno.ENOENT))
             if not claim.is_return:  # else its disk may be detached
-                _list(claim, result, f"{self._job.root}/{_folder(claim, result)}")
+                _list(claim, result, f"{self._job.root}/{folder_of(claim, result)}")
             return FilingResult(FileState.GONE)
         except _NotMoved as error:
             return error.filed
@@ -237,7 +237,7 @@ class Filer:
     def _move(self, work: ReadFile, result: Result) -> tuple[str, bool]:
         """Return where the file is now, and whether it was copied there from another disk."""
         claim = work.claim
-        folder = f"{self._job.root}/{_folder(claim, result)}"
+        folder = f"{self._job.root}/{folder_of(claim, result)}"
         was_made = folder in self._made
         if not was_made:
             Path(folder).mkdir(parents=True, exist_ok=True)
@@ -542,23 +542,19 @@ def _beside(path: Path, claim: Claim) -> Path:
     return path.with_name(f".{claim.id}.part")
 
 
-def folder_of(result: Result, account: str, claimed_at: str) -> str:
-    """Return the folder below ROOT for files with this result."""
-    reason = result.reason or Reason.INTERNAL_ERROR
-    return outcome_folder(result.outcome, reason, account, claimed_at)
-
-
 def iter_places(claim: Claim, result: Result) -> Iterator[str]:
     """Yield the paths below ROOT that such a file may be filed as, likelier paths first."""
-    folder = _folder(claim, result)
+    folder = folder_of(claim, result)
     for name in _names(claim, result):
         yield f"{folder}/{name}"
 
 
-def _folder(claim: Claim, result: Result) -> str:
+def folder_of(claim: Claim, result: Result) -> str:
+    """Return the folder below ROOT for the file with this result."""
     # The name comes from a note or a report, which may have been edited.
     account = claim.account if NAME.fullmatch(claim.account) else claim.account_id
-    return folder_of(result, account, claim.claimed_at)
+    reason = result.reason or Reason.INTERNAL_ERROR
+    return outcome_folder(result.outcome, reason, account, claim.claimed_at)
 
 
 def _names(claim: Claim, result: Result) -> Iterator[str]:

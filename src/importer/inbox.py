@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer.files import Known, Signature, SystemFolders, escaped, signature_of
+from importer.job import Job
 from importer.notices import Notices, Remark, left_alone
-from importer.options import Options
 from resumes.store.accounts import NAME, AccountInfo
 from resumes.watched_names import (
     find_extension,
@@ -241,19 +241,12 @@ class Inbox:
     """A part of ROOT with one owner. `below` is its name in ROOT, empty for ROOT's own files."""
 
     def __init__(
-        self,
-        root: Path,
-        below: str,
-        options: Options,
-        *,
-        under_way: Container[str],
-        monotonic: Callable[[], float],
-        notices: Notices,
+        self, job: Job, below: str, names_under_way: Container[str], notices: Notices
     ) -> None:
         self.below = below
         self.account: AccountInfo | None = None
-        self.settling = Settling(options.settle_s, monotonic)
-        self.schedule = ScanSchedule(options.scan_s, monotonic)
+        self.settling = Settling(job.options.settle_s, job.monotonic)
+        self.schedule = ScanSchedule(job.options.scan_s, job.monotonic)
         self.queue: deque[Seen] = deque()
         """Files to try, the oldest first."""
         self.under_way = 0
@@ -269,11 +262,10 @@ class Inbox:
         """System folders that were counted already; each is reported once."""
         self.found = 0
         """How many files to try the current scan has found so far."""
-        self._root = root
-        self._names_under_way = under_way
-        self._monotonic = monotonic
+        self._job = job
+        self._names_under_way = names_under_way
         self._notices = notices
-        self._analyzes = options.analyzer is not None
+        self._analyzes = job.options.analyzer is not None
         self._look: Iterator[None] | None = None
 
     @property
@@ -302,7 +294,7 @@ class Inbox:
 
         At its end the queue holds the files to try. No scan begins before they are taken.
         """
-        if self._monotonic() >= self.settling.soonest:
+        if self._job.monotonic() >= self.settling.soonest:
             self.settling.soonest = math.inf
             self.schedule.ask()
         if self._look is None:
@@ -317,7 +309,7 @@ class Inbox:
 
     def _look_through(self) -> Iterator[None]:
         took_s = 0.0
-        started = self._monotonic()
+        started = self._job.monotonic()
         found: list[tuple[int, Seen]] = []
         documents: list[tuple[int, Seen]] = []
         room = MAX_DOCUMENTS
@@ -332,17 +324,18 @@ class Inbox:
                 self.unlisted.add(key)
                 self._notices(key, sentence)
 
-        seen_files = iter_inbox(self._root, self.below, analyzes=self._analyzes, remark=remark)
+        root = Path(self._job.root)
+        seen_files = iter_inbox(root, self.below, analyzes=self._analyzes, remark=remark)
         for count, seen in enumerate(seen_files, 1):
             if count % LOOK_SLICE_FILES == 0:
-                took_s += self._monotonic() - started
+                took_s += self._job.monotonic() - started
                 self.found = len(found)
                 yield
-                started = self._monotonic()
+                started = self._job.monotonic()
             if seen.signature is None:
                 ignored += 1
                 if self._is_new_system_folder(seen.name):
-                    system_folders.add(f"{self._root}/{seen.name}", escaped(seen.name))
+                    system_folders.add(f"{self._job.root}/{seen.name}", escaped(seen.name))
                 continue
             is_due = self.settling.is_due(seen.name, seen.signature)
             is_analyzed = self._analyzes and is_document(seen.name)
@@ -365,7 +358,7 @@ class Inbox:
             self._notices.tell(left_alone(system_folders))
         self.has_backlog = len(self.queue) >= BACKLOG_FILES
         self.settling.end_look()
-        self.schedule.done(took_s + self._monotonic() - started)
+        self.schedule.done(took_s + self._job.monotonic() - started)
         if is_cut:
             self.schedule.ask()
 
@@ -403,7 +396,7 @@ class Inbox:
         if self.is_looking or self.may_take:
             return 0.0
         due = min(self.schedule.due, max(self.schedule.earliest, self.settling.soonest))
-        return max(0.0, due - self._monotonic())
+        return max(0.0, due - self._job.monotonic())
 
 
 def _cut(found: list[tuple[int, Seen]]) -> bool:

@@ -2,20 +2,19 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from importer.claims import Claim, ClaimIds
 from importer.files import describe, escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes
+from importer.job import Job
 from importer.notices import Notices, unowned, untaken
-from importer.options import Options
 from importer.reader import Candidate, FailureReason, NotImported
 from importer.watcher import EVERYTHING
 from resumes import watched_folder
-from resumes.clock import Clock
-from resumes.store import Store, accounts
+from resumes.store import accounts
 from resumes.store.accounts import AccountInfo
 from resumes.store.importers import ImporterState
 from resumes.watched_names import is_document
@@ -34,31 +33,21 @@ ACCOUNTS_INTERVAL_S = 2.0
 class AccountList:
     """The open accounts, and those of files here that the store does not know."""
 
-    def __init__(
-        self,
-        store: Store,
-        root: Path,
-        options: Options,
-        notices: Notices,
-        monotonic: Callable[[], float],
-    ) -> None:
-        self._store = store
-        self._root = root
-        self._interval_s = min(ACCOUNTS_INTERVAL_S, options.scan_s)
+    def __init__(self, job: Job, notices: Notices) -> None:
+        self._job = job
         self._notices = notices
-        self._monotonic = monotonic
         self.all: list[AccountInfo] = []
-        self.due = monotonic()
+        self.due = job.monotonic()
         """When to read them again."""
         self._unknown_ids: set[str] = set()
         """The accounts that the store does not know, as the finding names them."""
 
     def refresh(self, *, is_due: bool) -> None:
         """Read the accounts, if that is due anyway or now. Raises StoreError."""
-        now = self._monotonic()
+        now = self._job.monotonic()
         if is_due or now >= self.due:
-            self.all = accounts.list_open(self._store)
-            self.due = now + self._interval_s
+            self.all = accounts.list_open(self._job.store)
+            self.due = now + min(ACCOUNTS_INTERVAL_S, self._job.options.scan_s)
 
     def find_unknown(self, account_ids: Collection[str]) -> set[str]:
         """Return the accounts that the store neither has nor has deleted.
@@ -68,16 +57,18 @@ class AccountList:
         others = set(account_ids) - {info.id for info in self.all}
         if not others:
             return others
-        self.all = accounts.list_open(self._store)
+        self.all = accounts.list_open(self._job.store)
         others -= {info.id for info in self.all}
-        return others - accounts.find_deleted(self._store, others)
+        return others - accounts.find_deleted(self._job.store, others)
 
     def note_unknown(self, unknown: set[str]) -> None:
         """Report the files of accounts that are unknown, unless that was done."""
         if unknown == self._unknown_ids:
             return
         self._unknown_ids = unknown
-        text = watched_folder.describe_unknown(watched_folder.count_held(self._root), unknown)
+        text = watched_folder.describe_unknown(
+            watched_folder.count_held(Path(self._job.root)), unknown
+        )
         if text is None:
             self._notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
         else:
@@ -102,28 +93,17 @@ def claim_of(seen: Seen, account: AccountInfo, claim_id: str, now_us: int) -> Cl
 class Intake:
     """The inboxes of one ROOT."""
 
-    def __init__(
-        self,
-        root: Path,
-        options: Options,
-        *,
-        clock: Clock,
-        monotonic: Callable[[], float],
-        notices: Notices,
-    ) -> None:
-        self._root = root
-        self._options = options
-        self.ids = ClaimIds(clock)
-        self._clock = clock
-        self._monotonic = monotonic
+    def __init__(self, job: Job, notices: Notices) -> None:
+        self._job = job
         self._notices = notices
+        self.ids = ClaimIds(job.store.clock)
         self.inboxes: dict[str, Inbox] = {}
         """The inboxes by their names in ROOT; empty for ROOT's own files."""
         self._under_way: dict[str, _UnderWay] = {}
         """By claim id."""
         self._names: set[str] = set()
         """The names of the files under way."""
-        self.schedule = ScanSchedule(options.scan_s, monotonic)
+        self.schedule = ScanSchedule(job.options.scan_s, job.monotonic)
         """When to find the inboxes again."""
         self._turn = 0
         self.looks = 0
@@ -141,7 +121,7 @@ class Intake:
 
     def wait_s(self) -> float:
         """Return the seconds until there is a folder to scan or a file to try."""
-        until_look_s = max(0.0, self.schedule.due - self._monotonic())
+        until_look_s = max(0.0, self.schedule.due - self._job.monotonic())
         return min([until_look_s, *(inbox.wait_s() for inbox in self.inboxes.values())])
 
     def force(self) -> None:
@@ -166,27 +146,18 @@ class Intake:
         """
         if self.schedule.is_due:
             self.looks += 1
-            started = self._monotonic()
-            names = find_inboxes(self._root)
-            self.schedule.done(self._monotonic() - started)
+            started = self._job.monotonic()
+            names = find_inboxes(Path(self._job.root))
+            self.schedule.done(self._job.monotonic() - started)
             for name in self.inboxes.keys() - set(names):
                 self._notices.resolve(f"unread {name}")
                 self.inboxes[name].forget_unlisted()
             self.inboxes = {
-                name: self.inboxes.get(name) or self._make_inbox(name) for name in names
+                name: self.inboxes.get(name) or Inbox(self._job, name, self._names, self._notices)
+                for name in names
             }
         for name, inbox in self.inboxes.items():
-            self._set_owner(inbox, accounts.get(name or self._options.account or ""))
-
-    def _make_inbox(self, name: str) -> Inbox:
-        return Inbox(
-            self._root,
-            name,
-            self._options,
-            under_way=self._names,
-            monotonic=self._monotonic,
-            notices=self._notices,
-        )
+            self._set_owner(inbox, accounts.get(name or self._job.options.account or ""))
 
     def _set_owner(self, inbox: Inbox, account: AccountInfo | None) -> None:
         """Make the account the inbox's owner. Files without an owner are reported once."""
@@ -200,7 +171,7 @@ class Intake:
         if account is not None:
             self._notices.resolve(key)
         elif inbox.waiting:
-            self._notices(key, unowned(inbox.below, self._options.account))
+            self._notices(key, unowned(inbox.below, self._job.options.account))
 
     def look(self) -> None:
         """Scan the next part of each inbox whose scan is due."""
@@ -223,8 +194,8 @@ class Intake:
         self._turn += 1
         inboxes = deque(self.inboxes.values())
         inboxes.rotate(-self._turn)
-        now_us = self._clock()
-        tuning = self._options.tuning
+        now_us = self._job.store.clock()
+        tuning = self._job.options.tuning
         while inboxes and len(batch) < tuning.batch_files and size_bytes < tuning.batch_bytes:
             inbox = inboxes.popleft()
             account = inbox.account
@@ -306,7 +277,7 @@ class Intake:
         again_s = {
             FailureReason.OPEN: OPEN_INTERVAL_S,
             FailureReason.REPORT: math.inf,
-            FailureReason.STUCK: max(STUCK_INTERVAL_S, self._options.settle_s),
+            FailureReason.STUCK: max(STUCK_INTERVAL_S, self._job.options.settle_s),
             FailureReason.SETTLING: None,
         }[left.why]
         is_left = left.why is FailureReason.STUCK

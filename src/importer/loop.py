@@ -55,7 +55,6 @@ class Importer:
         self.options = options
         self.notices = notices
         self.changes = Changes()
-        self._observe = observe
         self._monotonic = monotonic
         self.id = identifiers.resume_id(store.clock())
         self._lead = Leadership(store, root, notices, monotonic, let_go=self._let_go)
@@ -63,7 +62,7 @@ class Importer:
         slot = self._lead.slot
         job = Job(store, str(root), options, slot, totals.add, notices, observe, monotonic)
         self._pipeline = Pipeline(job, on_analyzed=self.changes.mark)
-        self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
+        self.intake = Intake(job, notices)
         self._returns = Reimports(store, root)
         self._takeover = Takeover(job, self._pipeline, self.intake, self._returns, notices)
         self._helper = Helper(
@@ -71,7 +70,7 @@ class Importer:
             on_answer=self.changes.mark,
             monotonic=monotonic,
         )
-        self._accounts = AccountList(store, root, options, notices, monotonic)
+        self._accounts = AccountList(job, notices)
         self._maintenance_due = monotonic()
         self._trouble: OSError | None = None
         try:
