@@ -4,11 +4,10 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
+from importer.job import Job
 from importer.notices import Notices
-from importer.slots import Slot
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
-from resumes.store import Store
 from resumes.store.importers import ImporterState
 from resumes.watched_folder import shown_root
 
@@ -19,23 +18,13 @@ STAND_BY_INTERVAL_S = 0.5
 class Leadership:
     """Whether this importer works in the folder: whether it holds slot 0."""
 
-    def __init__(
-        self,
-        store: Store,
-        root: Path,
-        notices: Notices,
-        monotonic: Callable[[], float],
-        *,
-        let_go: Callable[[], None],
-    ) -> None:
+    def __init__(self, job: Job, notices: Notices, *, let_go: Callable[[], None]) -> None:
         """`let_go` forgets all work in progress; it is called when the folder is lost."""
-        self._store = store
-        self._root = root
+        self._job = job
+        self._root = Path(job.root)
         self._notices = notices
-        self._monotonic = monotonic
         self._let_go = let_go
-        self.slot = Slot(root, 0)
-        self.due = monotonic()
+        self.due = job.monotonic()
         """When to try to take the slot again."""
         self.stands_by = False
         """Whether another importer works in the folder."""
@@ -45,21 +34,21 @@ class Leadership:
     def is_held(self) -> bool:
         """Whether the slot is held; false too if that cannot be checked."""
         with contextlib.suppress(OSError):
-            return self.slot.is_held
+            return self._job.slot.is_held
         return False
 
     def take(self) -> bool:
         """Return whether this importer holds the folder's slot; try to take it when that is due."""
-        if self.slot.is_held:
+        if self._job.slot.is_held:
             return True
-        if self._monotonic() < self.due:
+        if self._job.monotonic() < self.due:
             return False
-        self.due = self._monotonic() + STAND_BY_INTERVAL_S
+        self.due = self._job.monotonic() + STAND_BY_INTERVAL_S
         if self._has_led:  # the whole folder was emptied or replaced
             self.check_owner()
             self._let_go()
-            watched_folder.set_owner(self._root, watched_folder.owner_of(self._store))
-        self.stands_by = not self.slot.take()
+            watched_folder.set_owner(self._root, watched_folder.owner_of(self._job.store))
+        self.stands_by = not self._job.slot.take()
         if self.stands_by:
             self._notices(
                 "standby",
@@ -77,10 +66,14 @@ class Leadership:
         Raises StoreUnavailable then.
         """
         try:
-            watched_folder.check_owner(self._root, watched_folder.owner_of(self._store))
+            watched_folder.check_owner(self._root, watched_folder.owner_of(self._job.store))
         except InvalidArgument as error:
             self._notices.find("owner", ImporterState.DEGRADED, error.message)
             self._let_go()
-            self.slot.leave()
+            self._job.slot.leave()
             raise StoreUnavailable(f"{shown_root(self._root)} belongs to another store") from None
         self._notices.clear("owner")
+
+    def leave(self) -> None:
+        """Release the slot, so that another importer can take it."""
+        self._job.slot.leave()

@@ -22,6 +22,7 @@ from importer.options import Options
 from importer.pending import Ended
 from importer.pipeline import Pipeline
 from importer.reader import FailureReason, NotImported
+from importer.slots import Slot
 from importer.takeover import Takeover
 from importer.watcher import Changes
 from resumes.errors import InvalidArgument
@@ -57,14 +58,14 @@ class Importer:
         self.changes = Changes()
         self._monotonic = monotonic
         self.id = identifiers.resume_id(store.clock())
-        self._lead = Leadership(store, root, notices, monotonic, let_go=self._let_go)
-        self._totals = totals = Totals(on_file)
-        slot = self._lead.slot
-        job = Job(store, str(root), options, slot, totals.add, notices, observe, monotonic)
+        self.totals = Totals(on_file)
+        slot = Slot(root, 0)
+        job = Job(store, str(root), options, slot, self.totals.add, notices, observe, monotonic)
+        self.lead = Leadership(job, notices, let_go=self._let_go)
         self._pipeline = Pipeline(job, on_analyzed=self.changes.mark)
         self.intake = Intake(job, notices)
-        self._returns = Reimports(store, root)
-        self._takeover = Takeover(job, self._pipeline, self.intake, self._returns, notices)
+        self._reimports = Reimports(store, root)
+        self._takeover = Takeover(job, self._pipeline, self.intake, self._reimports, notices)
         self._helper = Helper(
             Setup(store.url, root, options, observe),
             on_answer=self.changes.mark,
@@ -74,29 +75,14 @@ class Importer:
         self._maintenance_due = monotonic()
         self._trouble: OSError | None = None
         try:
-            self._lead.take()
+            self.lead.take()
         except OSError as error:
             raise InvalidArgument(f"Cannot write to {shown_root(root)}: {error.strerror}") from None
-
-    @property
-    def filed(self) -> int:
-        """How many files were filed so far, by this process and its helper."""
-        return self._totals.filed
 
     @property
     def is_stuck(self) -> bool:
         """Whether a file could not be filed away; nothing new is taken until then."""
         return self._pipeline.pending.is_stuck or self._helper.is_stuck
-
-    @property
-    def leads(self) -> bool:
-        """Whether this importer holds the folder's slot; false too if that cannot be checked."""
-        return self._lead.is_held
-
-    @property
-    def stands_by(self) -> bool:
-        """Whether another importer works in the folder."""
-        return self._lead.stands_by
 
     @property
     def has_work(self) -> bool:
@@ -110,15 +96,15 @@ class Importer:
 
     @property
     def _can_go_on(self) -> bool:
-        if not self.leads:
+        if not self.lead.is_held:
             return False
-        has_new = self._may_take and (self._returns.has_released or self.intake.wait_s() == 0)
+        has_new = self._may_take and (self._reimports.has_released or self.intake.wait_s() == 0)
         return self._is_working or has_new
 
     @property
     def _is_working(self) -> bool:
         """Whether work in progress can continue immediately."""
-        can_resume = self._may_take and bool(self._takeover.resumed or self._returns.are_due)
+        can_resume = self._may_take and bool(self._takeover.resumed or self._reimports.are_due)
         return self._pipeline.can_go_on or can_resume
 
     @property
@@ -130,8 +116,8 @@ class Importer:
         """Return the seconds until there is something to do, unless a change or the helper's answer
         comes first."""
         now = self._monotonic()
-        if not self.leads:
-            return max(0.0, self._lead.due - now)
+        if not self.lead.is_held:
+            return max(0.0, self.lead.due - now)
         if self._is_working:
             return 0.0
         wait_s = self._maintenance_due - now  # which also retries filing
@@ -143,8 +129,8 @@ class Importer:
     def next_due(self) -> float | None:
         """When the first awaited file will have settled, or the folder's slot is tried again, on the
         monotonic clock; None if no file is awaited."""
-        if not self.leads:
-            return self._lead.due
+        if not self.lead.is_held:
+            return self.lead.due
         if self._takeover.left_slots:
             return self._maintenance_due
         return min((due for due, _ in self._list_awaited()), default=None)
@@ -167,9 +153,9 @@ class Importer:
     def round(self) -> int:
         """Do everything that can be done now, for about a second; return how many files were filed.
         Raises StoreError and OSError."""
-        before = self.filed
+        before = self.totals.filed
         now = self._monotonic()
-        self._maintenance_due = self._accounts.due = self._lead.due = self._takeover.due = now
+        self._maintenance_due = self._accounts.due = self.lead.due = self._takeover.due = now
         self.intake.force()
         ends_at = self._monotonic() + ROUND_S
         while True:
@@ -177,13 +163,13 @@ class Importer:
             if self._is_awaiting and not self._can_go_on:
                 self.changes.wait(MAINTENANCE_INTERVAL_S)
             if not self.has_work or self._monotonic() >= ends_at:
-                return self.filed - before
+                return self.totals.filed - before
 
     def turn(self) -> None:
         """Advance everything by one step. Raises StoreError and OSError; files that were read are
         continued in a later turn."""
         self.intake.mark(self.changes.take())
-        if not self._lead.take():
+        if not self.lead.take():
             return
         if self._monotonic() >= self._maintenance_due:
             self._maintain()
@@ -202,8 +188,8 @@ class Importer:
             self._take()
             self._pipeline.commit()
         self._note_ends(self._pipeline.pending.take_ends())
-        self._returns.answer()
-        if self._returns.has_released and not self._is_working:
+        self._reimports.answer()
+        if self._reimports.has_released and not self._is_working:
             self._maintenance_due = self._monotonic()  # more held files may be waiting
         if self._trouble is not None:
             error, self._trouble = self._trouble, None
@@ -214,18 +200,18 @@ class Importer:
         self._helper.end()
         self._pipeline.drop()
         self._takeover.give_up()
-        self._returns.give_up()
+        self._reimports.give_up()
         self.intake.give_up()
 
     def _maintain(self) -> None:
         """Check for what other processes changed, and act on it."""
-        self._lead.check_owner()
-        self._returns.look()
-        self._accounts.refresh(is_due=bool(self._returns.held))  # which may get room
+        self.lead.check_owner()
+        self._reimports.look()
+        self._accounts.refresh(is_due=bool(self._reimports.held))  # which may get room
         self._helper.watch_over()
         self._helper.reap()
         self._takeover.recover(has_helper=self._helper.is_running)
-        held = self._returns.held
+        held = self._reimports.held
         for files in held.values():
             self.intake.ids.follow(files[-1].claim_id)
         unknown = self._accounts.find_unknown(held.keys())
@@ -233,16 +219,16 @@ class Importer:
         busy = self._pipeline.bundles.account_ids | resumed | unknown
         pending = self._pipeline.pending
         by_id = {account.id: account for account in self._accounts.all}
-        queues = self._returns.release(by_id, busy=busy, unfiled=pending.first_held)
+        queues = self._reimports.release(by_id, busy=busy, unfiled=pending.first_held)
         pending.set_queues(queues)
         self._accounts.note_unknown(unknown)
-        self._returns.take_requests(self.intake.claim_ids)
+        self._reimports.take_requests(self.intake.claim_ids)
         self._find_owners()
         if not (self._under_way or self._takeover.resumed):
             self.notices.all_over("unmovable")
         is_moving = self._helper.is_busy or self._pipeline.can_go_on or self._takeover.resumed
         if not (is_moving or self._takeover.left_slots or self.is_stuck) and (
-            count := self._returns.dismiss_missing()
+            count := self._reimports.dismiss_missing()
         ):
             self.notices.tell(
                 f"Dismissed {counted(count, 'failed file')} that someone deleted or moved out of {FAILED}"
@@ -279,7 +265,7 @@ class Importer:
             for key, sentence in answer.remarks:
                 self.notices(key, sentence)
             for report in answer.reports:
-                self._totals.add(report)
+                self.totals.add(report)
 
     def _take(self) -> None:
         """Read the next files: first those that dead processes had under way, then those to reimport
@@ -289,8 +275,8 @@ class Importer:
             read = {file.claim.id: file.known.signature for file in batch if file.known is not None}
             self._note_resumed(self._pipeline.read(batch), read)
             return
-        busy = self._returns.due_account_ids
-        batch = self._returns.next_batch(most) + self.intake.next_batch(busy=busy)
+        busy = self._reimports.due_account_ids
+        batch = self._reimports.next_batch(most) + self.intake.next_batch(busy=busy)
         if batch:
             self._note_left(self._pipeline.read(batch))
 
@@ -309,15 +295,15 @@ class Importer:
             if file.why is FailureReason.TROUBLE:
                 self._trouble = file.error
             if file.claim.is_return:
-                self._returns.has_released = False  # else it would be retried without a pause
-                self._returns.end(file.claim.id, is_over=file.why is FailureReason.GONE)
+                self._reimports.has_released = False  # else it would be retried without a pause
+                self._reimports.end(file.claim.id, is_over=file.why is FailureReason.GONE)
             self.intake.leave(file)
 
     def _note_ends(self, ends: Iterable[Ended]) -> None:
         for claim, is_new in ends:
-            self._totals.kept_ids.discard(claim.id)
+            self.totals.kept_ids.discard(claim.id)
             self.intake.end(claim.id)
-            self._returns.end(claim.id)
+            self._reimports.end(claim.id)
             if is_new:
                 self.intake.look_again(claim)
 
@@ -331,16 +317,14 @@ class Importer:
     @property
     def _unfinished(self) -> int:
         """Return how many files are under way, without those that were reported."""
-        return max(0, self._under_way - len(self._totals.kept_ids))
+        return max(0, self._under_way - len(self.totals.kept_ids))
 
     def progress(self) -> Progress:
         """Return how far the import is."""
         inboxes = self.intake.inboxes.values()
         waiting = sum(inbox.waiting for inbox in inboxes) + self._unfinished
         is_complete = not any(inbox.is_looking for inbox in inboxes)
-        return Progress(
-            **vars(self._totals.summary) | {"waiting": waiting}, is_complete=is_complete
-        )
+        return Progress(**vars(self.totals.summary) | {"waiting": waiting}, is_complete=is_complete)
 
     def summary(self) -> Summary:
         """Return what this importer did so far, and what was in the inbox at the last scan."""
@@ -350,7 +334,7 @@ class Importer:
             inbox.settling.count_left() + bool(inbox.unlisted) for inbox in inboxes if inbox.account
         )
         return dataclasses.replace(
-            self._totals.summary,
+            self.totals.summary,
             ignored=sum(inbox.ignored for inbox in inboxes) + resting,
             waiting=self.progress().waiting - resting,
             stuck=stuck + self._unfinished,
@@ -361,4 +345,4 @@ class Importer:
         self._helper.end()
         self._hear_helper()
         self._pipeline.drop()
-        self._lead.slot.leave()
+        self.lead.leave()

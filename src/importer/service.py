@@ -117,7 +117,7 @@ def watch(
 def _prune(importer: Importer) -> int:
     """Remove done files that are older than `--done-keep` or their account's plan keeps them, up to some
     number; return how many were removed."""
-    if not importer.leads:
+    if not importer.lead.is_held:
         return 0
     by_folder: dict[str, int] = {}
     with contextlib.suppress(StoreError):  # the turns report it
@@ -219,7 +219,7 @@ class Runner:
             return 0, error
         if self._importer.is_stuck:
             self._failed()
-        elif self._monotonic() >= self._calm_at or self._importer.filed > self._filed_before:
+        elif self._monotonic() >= self._calm_at or self._importer.totals.filed > self._filed_before:
             self._failures = 0
             self._notices.resolve("unfiled")
             if self._notices.resolve("trouble"):
@@ -231,7 +231,7 @@ class Runner:
         pause_s = find_pause_s(self._failures, self._importer.options.tuning)
         self._again_at = self._monotonic() + pause_s
         self._calm_at = self._again_at + CALM_S
-        self._filed_before = self._importer.filed
+        self._filed_before = self._importer.totals.filed
 
     def _wait(self, stop: threading.Event, wait_s: float) -> None:
         """Wait until the next turn is due: after so many seconds, or at the end of a pause."""
@@ -285,7 +285,7 @@ class Maintenance:
             self._followed = seen
             self._follow_due = now + FOLLOW_INTERVAL_S
             self._watcher.follow(seen[1])
-        if importer.stands_by:
+        if importer.lead.stands_by:
             return  # an importer on standby does not work in the folder
         findings = importer.notices.findings()
         if findings != self._announced or now >= self._heartbeat_due:

@@ -230,14 +230,14 @@ def test_an_importer_stands_by_while_another_works_and_says_so_once(inbox: Inbox
     second = inbox.importer(beside=True)
     inbox.drop("ana/1.json", a_document("1"))
     inbox.rounds(second, 2)
-    assert second.stands_by
+    assert second.lead.stands_by
     assert inbox.names() == []
     (notice,) = inbox.notices
     assert notice.startswith(f"Another importer is running in {inbox.root}. This one is on standby")
     first.close()
     second.round()
     assert inbox.names() == ["1"]
-    assert not second.stands_by
+    assert not second.lead.stands_by
 
 
 def test_no_new_file_is_taken_while_a_helper_of_an_importer_that_is_gone_lives(
