@@ -65,6 +65,10 @@ def run(
     def prepare() -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+        with contextlib.suppress(
+            OSError
+        ):  # Linux may weigh sessions, whatever their processes' niceness
+            Path("/proc/self/autogroup").write_text(str(NICENESS))
         with contextlib.suppress(OSError):  # out of memory, Linux kills it before the service
             Path("/proc/self/oom_score_adj").write_text("1000")
         if prctl is not None:

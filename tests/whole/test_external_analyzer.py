@@ -64,6 +64,7 @@ tell("names", sorted(set(os.environ) - {"LC_CTYPE"}))
 tell("lang", os.environ["LANG"])
 tell("tmp", tempfile.gettempdir())
 tell("nice", os.nice(0))
+if os.path.exists("/proc/self/autogroup"): tell("group", open("/proc/self/autogroup").read().split()[-1])
 tell("oom", open("/proc/self/oom_score_adj").read().strip())
 tell("files", len(os.listdir("/proc/self/fd")) - 1)
 open(FILE, "w").write("changed")
@@ -85,6 +86,7 @@ print(RESUME)
     assert told(tmp_path, "lang") == ["pt_PT.UTF-8"]
     assert told(tmp_path, "tmp") == [cwd]
     assert int(told(tmp_path, "nice")[0]) >= 10
+    assert told(tmp_path, "group") in ([], ["10"])
     assert told(tmp_path, "files") == ["3"]
     assert told(tmp_path, "oom") == ["1000"]
 
