@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
-from typing import Final
+from typing import BinaryIO
 
 import msgspec.json
 import orjson
@@ -32,9 +32,10 @@ from resumes.rendering import (
     RenderingFailed,
     TooLong,
 )
+from resumes.rendering.book import MAX_RESUMES, Book
 from resumes.rendering.fonts import font_folders
 from resumes.rendering.page import file_name
-from resumes.spreadsheet import CSV_START, csv_row
+from resumes.spreadsheet import CANDIDATES_START, csv_line, csv_row
 from resumes.store import stored_resumes
 from resumes.store.search import iter_entries
 from resumes.store.store import Store
@@ -102,7 +103,9 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         *,
         home: Path,
         choice: PageOptions = DEFAULT_CHOICE,
+        book: Book | None = None,
     ) -> None:
+        self._book = book
         self._written: set[str] = set()
         """The names of the written files, without case."""
 
@@ -118,12 +121,15 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
             self._renderer.close()
 
     def export(self, resume: StoredResume) -> Exported:
-        """Return the resume in this format, without what is hidden.
+        """Return the resume in this format, without what is hidden; or add it to the book.
 
         Raises TooLong and RenderingFailed for a PDF or Word document.
         """
         entry = resume.entry
         if self._renderer is not None:
+            if self._book is not None:
+                rendered = self._book.draw(self._renderer, resume, self._accepted)
+                return Exported("", "", None, b"", missing=rendered.missing)
             rendered = self._renderer.render_resume(resume, self._choice, self._accepted)
             names = self._names(file_name(entry.filename, entry.id, self._choice), entry.id)
             return Exported(*names, None, rendered.body, missing=rendered.missing)
@@ -136,6 +142,20 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         view = shown_view(resume.document, self._accepted, resume.first_month)
         content = orjson.dumps(to_jsonresume(view))
         return Exported(*names, content, _indented(content), sections_left_out(view))
+
+    def finish_book(self) -> tuple[bytes, bytes]:
+        """Return the book of the exported resumes; and as CSV, who each of its candidates is.
+
+        Raises InvalidArgument if the first pages cannot be drawn.
+        """
+        assert self._book is not None
+        assert self._renderer is not None
+        rows = [(drawn.name, drawn.resume.id, drawn.resume.name) for drawn in self._book.entries]
+        try:
+            body = self._book.finish(self._renderer)
+        except RenderingFailed as error:
+            raise InvalidArgument(f"Cannot draw the contents of the book: {error}") from error
+        return body, b"".join([CANDIDATES_START, *map(csv_line, rows)])
 
     def _names(self, shown: str, resume_id: str) -> tuple[str, str]:
         """Return the two file names, which are never paths, even from a damaged store."""
@@ -177,44 +197,39 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         return path
 
 
-class CsvFile:
-    """A new file for the rows of an export. With `overwrite` it may replace an earlier one.
+class SingleFile:
+    """A new file for all resumes of an export, such as `resumes.csv`. With `overwrite` it may replace an
+    earlier one, which begins with `start`; a message calls such files `plural`.
 
     Create it before a store is opened, as an `OutputFile`, whose errors it raises.
     """
 
-    NAME: Final = "resumes.csv"
-
-    def __init__(self, path: Path, *, overwrite: bool) -> None:
+    def __init__(
+        self, path: Path, name: str, plural: str, start: bytes, *, overwrite: bool
+    ) -> None:
         if path.is_dir():
-            path /= self.NAME
+            path /= name
         remedy = (
-            "--overwrite replaces only CSV exports. Choose another file"
+            f"--overwrite replaces only {plural}. Choose another file"
             if overwrite
             else "choose another file, or replace an earlier export with --overwrite"
         )
         self._output = OutputFile(
             path,
             remedy=remedy,
-            may_replace=lambda file: overwrite and file.read(len(CSV_START)) == CSV_START,
+            may_replace=lambda file: overwrite and file.read(len(start)) == start,
         )
-
         self.path = path
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Callable[[Exported], bool]]:
-        """Return the `write` of an export. The file appears, complete, at the end of the block."""
-
-        def write(exported: Exported) -> bool:
-            file.write(exported.body)
-            return False
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the file. It appears, complete, at the end of the block."""
 
         def finish(draft: Path, path: Path) -> None:
             self._output.put(draft)
 
         with self._output.explained(), drafted(self.path, finish, mode=0o666) as file:
-            file.write(CSV_START)
-            yield write
+            yield file
 
 
 def _is_free_for(path: Path, body: bytes) -> bool:
@@ -298,3 +313,32 @@ def iter_resumes(
     for entry in iter_entries(store, account_id, text, label=label, is_typing=is_typing):
         with contextlib.suppress(NotFound):
             yield stored_resumes.get_resume(store, account_id, entry.id)
+
+
+def list_for_book(resumes: Iterable[StoredResume]) -> list[StoredResume]:
+    """Return the resumes. Raises InvalidArgument if a book cannot hold them."""
+    found = [*itertools.islice(resumes, MAX_RESUMES + 1)]
+    if not found:
+        raise InvalidArgument("There are no resumes for the book")
+    if len(found) > MAX_RESUMES:
+        raise InvalidArgument(
+            f"A book holds up to {MAX_RESUMES} resumes: choose fewer with --label or --filter, or write "
+            "each resume to a file of its own with --to"
+        )
+    return found
+
+
+def write_book(
+    exporter: Exporter, summary: ExportSummary, file: BinaryIO, names: SingleFile | None = None
+) -> None:
+    """Write the book of an export; and to `names`, if wanted, who each of its candidates is.
+
+    Raises InvalidArgument if no resume could be drawn.
+    """
+    if not summary.exported:
+        raise InvalidArgument(f"No resume of the book could be drawn: {summary.failed[0][1]}")
+    body, candidates = exporter.finish_book()
+    file.write(body)
+    if names is not None:
+        with names.opened() as list_file:
+            list_file.write(candidates)

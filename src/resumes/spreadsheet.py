@@ -35,8 +35,14 @@ def _line(cells: Iterable[str]) -> bytes:
     return line.getvalue().encode()
 
 
+def csv_line(cells: Iterable[object]) -> bytes:
+    """Return a line of these texts, harmless, with its line end."""
+    return _line(map(_cell, cells))
+
+
 CSV_START: Final = codecs.BOM_UTF8 + _line(COLUMNS)
-"""The beginning of a CSV file. Without the byte order mark, Excel reads it in another encoding."""
+CANDIDATES_START: Final = codecs.BOM_UTF8 + _line(("candidate", "id", "name"))
+"""The beginnings of CSV files. Without the byte order mark, Excel reads it in another encoding."""
 
 
 def csv_row(resume: StoredResume, accepted: Format = DEFAULT_FORMAT) -> bytes:
@@ -58,7 +64,7 @@ def csv_row(resume: StoredResume, accepted: Format = DEFAULT_FORMAT) -> bytes:
         entry.created_at,
         entry.updated_at,
     )
-    return _line(map(_cell, cells))
+    return csv_line(cells)
 
 
 def _cell(value: object) -> str:

@@ -437,6 +437,57 @@ def test_each_resume_is_a_word_document_in_the_folder(acme: CommandLine, tmp_pat
         assert why in acme.fails(2, "export", "--all", "--format", "docx", *words)
 
 
+def test_all_are_a_book_whose_candidates_are_named_in_a_file_of_its_own(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    ada, bo = store_resumes(acme.home, a_resume(), a_resume("=Bo"))
+    path, names = tmp_path / "book.pdf", tmp_path / "names.csv"
+    words = ("export", "--all", "--format", "pdf", "--book", str(path))
+
+    exported = acme(*words, "--anonymous", "--candidates", str(names))
+
+    assert (exported.exit_code, exported.stdout) == (0, "")
+    assert exported.stderr == f"Exported 2 resumes to {path}.\n"
+    assert names.read_bytes() == (
+        b"\xef\xbb\xbfcandidate,id,name\r\n"
+        + f"Candidate 1,{ada},Ada Lovelace\r\nCandidate 2,{bo},'=Bo\r\n".encode()
+    )
+    text = "".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
+    assert "Candidate 2" in text
+    assert "Lovelace" not in text
+    assert "replace an earlier export with --overwrite" in acme.fails(1, *words)
+    acme.succeeds(*words, "--overwrite", "--layout", "single", "--paper", "letter")
+    pages = pypdf.PdfReader(path).pages
+    assert {page.mediabox.width for page in pages} == {612}
+    assert "Ada Lovelace" in pages[2].extract_text()
+
+
+def test_what_is_no_book_is_said_and_writes_nothing(
+    acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "book.pdf"
+    words = ("export", "--all", "--format", "pdf", "--book", str(path))
+    assert acme.fails(2, *words) == "There are no resumes for the book"
+    long = {"summaries": {"column": 0, "items": [{"text": "word " * 4_000}] * 11}}
+    store_resumes(acme.home, a_resume(sections=long))
+    assert "No resume of the book could be drawn: Too long for a PDF" in acme.fails(2, *words)
+    store_resumes(acme.home, a_resume(), a_resume("Bo"))
+    for more, why in (
+        (["--to", str(tmp_path)], "--book is for --format pdf, and takes the place of --to"),
+        (["--candidates", str(path)], "--candidates is for --book with --anonymous"),
+        (["--anonymous", "--candidates", str(path)], "name the same file"),
+    ):
+        assert why in acme.fails(2, *words, *more)
+    monkeypatch.setattr("resumes.export.MAX_RESUMES", 2)
+    assert "A book holds up to 2 resumes: choose fewer" in acme.fails(2, *words)
+    assert not list(tmp_path.glob("*.p*"))
+    monkeypatch.undo()
+    exported = acme(*words)
+    assert exported.exit_code == 1
+    assert "Could not generate the PDF of resume" in exported.stderr
+    assert path.is_file()
+
+
 def test_one_that_cannot_be_drawn_is_named_and_the_others_are_written(
     acme: CommandLine, tmp_path: Path
 ) -> None:

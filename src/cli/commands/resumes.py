@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 import msgspec.json
@@ -34,9 +35,10 @@ from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exported, ExportFormat
 from resumes.rendering import FileType, PageOptions
+from resumes.rendering.book import Book
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
-from resumes.spreadsheet import CSV_START
+from resumes.spreadsheet import CANDIDATES_START, CSV_START
 from resumes.store import Store, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import MAX_VERSIONS, Entry
@@ -309,6 +311,18 @@ def show(session: Session, resume_id: str, is_list: bool, account: str | None) -
     "file is named after the person in the resume. If a different file already has that name, "
     "the new file's name includes the resume's ID. With --format csv, the path of the file.",
 )
+@click.option(
+    "--book",
+    type=FileOrFolder(),
+    metavar="FILE",
+    help="Write all PDFs to one file, with a title page and contents.",
+)
+@click.option(
+    "--candidates",
+    type=FileOrFolder(),
+    metavar="FILE",
+    help="With --book and --anonymous: write to this CSV file who each candidate is.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace existing files that have the same names.")
 @click.option(
     "--format",
@@ -340,6 +354,8 @@ def export(
     label: str | None,
     account: str | None,
     target: Path | None,
+    book: Path | None,
+    candidates: Path | None,
     overwrite: bool,
     kind: str,
     layout: str | None,
@@ -352,7 +368,7 @@ def export(
     format can be imported again unchanged. Exports in the JSON Resume format do not contain all fields.
     `resumes import` converts JSON Resume files back to the analyzer format. By default, each PDF uses the
     layout of the resume. Word documents (docx) have one column. If standard output is a pipe or a file, you can
-    write a single PDF or Word document to it. CSV is one table for a spreadsheet program, with a line for each
+    write a single PDF or Word document to it. With --book, up to 500 PDFs become one file. CSV is one table for a spreadsheet program, with a line for each
     resume.
     """
     if is_all + bool(resume_ids) + (words is not None or label is not None) != 1:
@@ -368,7 +384,11 @@ def export(
         )
     if target is not None and not is_csv and target.is_file():
         raise click.UsageError(f"--to names a folder, but {target} is a file")
-    if file_type is not None and target is None:
+    if book is not None and (target is not None or file_type is not FileType.PDF):
+        raise click.UsageError("--book is for --format pdf, and takes the place of --to")
+    if candidates is not None and (book is None or not anonymous):
+        raise click.UsageError("--candidates is for --book with --anonymous")
+    if file_type is not None and target is None and book is None:
         if len(resume_ids) != 1:
             raise click.UsageError(f"Several {file_type.noun}s need a folder: use --to DIR")
         if sys.stdout.isatty():
@@ -376,19 +396,24 @@ def export(
                 f"A {file_type.noun} cannot be shown in a terminal: use --to DIR, or redirect it to a file"
             )
 
-    table = None
+    table = names = None
     if is_csv and target is not None:
-        table = exports.CsvFile(target, overwrite=overwrite)
+        table = exports.SingleFile(
+            target, "resumes.csv", "CSV exports", CSV_START, overwrite=overwrite
+        )
+    elif book is not None:
+        table = exports.SingleFile(book, "book.pdf", "PDFs", b"%PDF-", overwrite=overwrite)
+    if candidates is not None:
+        names = exports.SingleFile(
+            candidates, "candidates.csv", "such lists", CANDIDATES_START, overwrite=overwrite
+        )
+    if table is not None:
         target = table.path
+    if names is not None and target is not None and names.path.resolve() == target.resolve():
+        raise click.UsageError("--book and --candidates name the same file")
     settings = session.settings()
     choice = PageOptions(layout, None if paper is None else Paper(paper), anonymous)
-    with (
-        sigterm_as_interrupt(),
-        session.store() as store,
-        exports.Exporter(
-            ExportFormat(kind), settings.format, home=settings.home, choice=choice
-        ) as exporter,
-    ):
+    with sigterm_as_interrupt(), session.store() as store, contextlib.ExitStack() as stack:
         chosen = choose_account(session, store, account)
         unsearched = 0
         if words is not None:
@@ -400,17 +425,31 @@ def export(
             else exports.iter_resumes(store, chosen.id, words, label=label)
         )
         total = chosen.resume_count if is_all else len(resume_ids) or None
+        bound = None
+        if book is not None:
+            resumes = exports.list_for_book(resumes)
+            total = len(resumes)
+            bound = Book(label or chosen.name, [chosen.name] if label else [], choice)
+        exporter = stack.enter_context(
+            exports.Exporter(
+                ExportFormat(kind), settings.format, home=settings.home, choice=choice, book=bound
+            )
+        )
+        write: Callable[[Exported], bool] = _put_exported
+        if table is not None:
+            file = stack.enter_context(table.opened())
+            write = partial(_append, file)
+        elif target is not None:
+            write = partial(exporter.write, target, overwrite=overwrite)
         # Without a folder the resumes go to standard output, perhaps the status line's terminal.
         with counting("resumes", total, is_wanted=target is not None) as show_count:
-            if target is None and is_csv:
-                _put_bytes(CSV_START)
-            write: Callable[[Exported], bool] = _put_exported
-            if target is not None:
-                write = partial(exporter.write, target, overwrite=overwrite)
-            with contextlib.nullcontext(write) if table is None else table.opened() as write:
-                summary = exports.export_resumes(
-                    exporter, resumes, write, on_count=partial(show_count, "exported")
-                )
+            if is_csv:
+                _put_bytes(CSV_START) if table is None else file.write(CSV_START)
+            summary = exports.export_resumes(
+                exporter, resumes, write, on_count=partial(show_count, "exported")
+            )
+            if book is not None:
+                exports.write_book(exporter, summary, file, names)
     for resume_id, error in summary.failed:
         noun = FileType(kind).noun
         say(safe_text(f"Could not generate the {noun} of resume {resume_id}: {error}"))
@@ -429,6 +468,11 @@ def export(
     if summary.left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(summary.left_out)}."))
     return ExitCode.FAILED if summary.failed or kept or unsearched else ExitCode.DONE
+
+
+def _append(file: BinaryIO, exported: Exported) -> bool:
+    file.write(exported.body)
+    return False
 
 
 def _put_exported(exported: Exported) -> bool:

@@ -80,10 +80,10 @@ def alias_of(resume_id: str) -> str:
 
 
 class Anonymizer:
-    """Replaces the name and the contacts of a header, as a page shows them."""
+    """Replaces the name of a header by the alias, and the contacts, as a page shows them."""
 
-    def __init__(self, header: Mapping[str, str], resume_id: str) -> None:
-        self.alias = alias_of(resume_id)
+    def __init__(self, header: Mapping[str, str], alias: str) -> None:
+        self.alias = alias
         name = _seen(header.get("name"))[:MAX_CHARS]
         website = _BEFORE_WEBSITE.sub("", _seen(header.get("website")))
         phone = _seen(header.get("phone"))

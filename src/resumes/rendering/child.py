@@ -22,6 +22,7 @@ import orjson
 
 FOLDER: Final = Path(__file__).parent
 TEMPLATE: Final = FOLDER / "resume.typ"
+BOOK_TEMPLATE: Final = FOLDER / "book.typ"
 
 MAX_MEMORY_BYTES: Final = 768 * 1024 * 1024
 MAX_FILES: Final = 128
@@ -73,16 +74,20 @@ class Drawer:
         model = orjson.loads(page)
         if model["file_type"] == "docx":
             return None, _load_word()(model)
+        template = BOOK_TEMPLATE if model["file_type"] == "book" else TEMPLATE
+        if not model.get("is_conforming", True):
+            return None, self._compile(template, page, "1.7")
         try:
-            return None, self._compile(page, "ua-1")
+            return None, self._compile(template, page, "ua-1")
         except self._error as error:
             found = _MISSING.search(f"{error.message}\n{error.diagnostic}")
             if found is None:
                 raise
-            return found[1], self._compile(page, "1.7")
+            return found[1], self._compile(template, page, "1.7")
 
-    def _compile(self, page: bytes, standard: Literal["ua-1", "1.7"]) -> bytes:
+    def _compile(self, template: Path, page: bytes, standard: Literal["ua-1", "1.7"]) -> bytes:
         made = self._compiler.compile(
+            str(template),
             format="pdf",
             sys_inputs={"data": page.decode()},
             pdf_standards=standard,

@@ -61,6 +61,11 @@ class PageOptions:
     paper: Paper | None = None
     is_anonymous: bool = False
     file_type: FileType = FileType.PDF
+    first_page: int | None = None
+    """The number of the first page in a book; None if the resume is a file of its own."""
+
+    alias: str | None = None
+    """What replaces the name in an anonymous resume; None for a name made from the ID."""
 
 
 DEFAULT_CHOICE: Final = PageOptions()
@@ -91,7 +96,8 @@ def compose(
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
     hidden = None
     if choice.is_anonymous:
-        hidden = Anonymizer({key: clean(text) or "" for key, text in header.items()}, resume_id)
+        alias = choice.alias or alias_of(resume_id)
+        hidden = Anonymizer({key: clean(text) or "" for key, text in header.items()}, alias)
     sections = [
         section
         for section in iter_sections(document, format, first_month)
@@ -109,7 +115,7 @@ def compose(
     style = document.get("style") or {}
     layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
     name = clean(header.get("name"))
-    if hidden and name:
+    if hidden and (name or choice.alias):
         name = hidden.alias
     title = list_title(page.text(document.get("title")), name)
     drawn = [
@@ -128,6 +134,7 @@ def compose(
         "spaced": language not in UNSPACED,
         "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
         "paper": _paper(choice, style),
+        "first_page": choice.first_page,
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
         "style": style_of(style, language),
         "header": {
