@@ -276,6 +276,7 @@ ROWS = (
     ((f"UPDATE imported_digests SET resume_id = '{'0' * 24}'",), "its resume was deleted"),
     ((f"UPDATE imported_files SET resume_id = '{LATER}'",), f"in imported_files, {LATER}"),
     ((f"UPDATE imported_items SET resume_id = '{LATER}'",), f"in imported_items, {LATER}"),
+    (("UPDATE accounts SET on_newer = 'replace'",), "a resume that no newer version would replace"),
     ((f"UPDATE api_keys SET revoked_at = '{NOW}'",), "a revoked key, key_"),
     (("DELETE FROM key_directory",), "some keys are listed as active, but are not"),
     (
@@ -324,6 +325,7 @@ WRONG: dict[str, list[Any]] = {
         "../escaped-to/x.pdf", "/etc/x.pdf", ".pdf", "x.sh", "a\0b.pdf", "a\u202eb.pdf",
         "x" * 200 + ".pdf",
     ],
+    "resumes.is_person_indexed": [2, "x"],
     "resumes.created_at": ["2027"],
     "resumes.updated_at": [""],
     "documents.document": [b"{}", "a\0b"],

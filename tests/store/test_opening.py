@@ -340,7 +340,7 @@ def test_no_more_is_read_than_is_asked_for(store: Store, clock: SteppingClock, w
         steps = [
             row[-1]
             for sql in statements
-            if sql.startswith("SELECT")
+            if sql.startswith(("SELECT", "WITH"))
             for row in raw.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
         ]
     assert any(way in step for step in steps), steps
@@ -350,4 +350,4 @@ def test_no_more_is_read_than_is_asked_for(store: Store, clock: SteppingClock, w
         for step in steps
         if step.startswith("SCAN") and "COVERING" not in step and step.split()[1] in large
     ]
-    assert what == "how many are not done" or not any("TEMP B-TREE" in step for step in steps)
+    assert not any("TEMP B-TREE" in step and "GROUP BY" not in step for step in steps)

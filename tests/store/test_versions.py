@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from resumes import analyzer
 from resumes.errors import Conflict, QuotaReached
-from resumes.store import Store, accounts, creation, identifiers, plans, search, stored_resumes
+from resumes.store import (
+    Store,
+    accounts,
+    creation,
+    identifiers,
+    plans,
+    search,
+    stored_resumes,
+    versions,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import (
     Created,
@@ -339,6 +348,20 @@ def test_an_account_does_not_replace_before_all_persons_are_known(
     assert len(newer.replaced) == 1
 
 
+def test_an_account_replaces_also_what_the_indexer_has_not_read(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account("ana")
+    (oldest,) = made(store, account, a_version("Ada"))
+    index_all(store)
+    (old,) = made(store, account, a_version("Ada", "Second"))
+    accounts.set_options(store, "ana", {"on_newer": "replace"})
+    (newer,) = made(store, account, a_version("Ada", "Third"))
+    assert set(newer.replaced) == {oldest.id, old.id}
+    (newest,) = made(store, account, a_version("Ada", "Fourth"))
+    assert newest.replaced == (newer.id,)
+
+
 # Lists of the newest
 
 
@@ -353,15 +376,17 @@ def list_latest(store: Store, account: AccountInfo, **options: Any) -> list[str]
     return ids
 
 
+@pytest.mark.parametrize("indexed", [0, 3, 5, 7])
 def test_only_the_newest_resume_of_each_person_is_listed_in_every_order(
-    store: Store, an_account: MakeAccount
+    store: Store, an_account: MakeAccount, indexed: int
 ) -> None:
     mine, other = an_account("ana"), an_account("bo")
     names = ("Ada", "Bo", "Ada", "Cy", "Bo", "Ada")
-    ids = [
-        made(store, mine, a_version(name, str(at))._replace(label="ab"[at % 2]))[0].id
-        for at, name in enumerate(names)
-    ]
+    ids = []
+    for at, name in enumerate(names):
+        ids += [made(store, mine, a_version(name, str(at))._replace(label="ab"[at % 2]))[0].id]
+        if at + 1 == indexed:
+            index_all(store)
     (unknown,) = made(store, mine, NewResume(analyzer.parse(a_document(header={"name": "Ada"}))))
     made(store, other, *map(a_version, ("Ada", "Bo", "Cy")))
     newest = [*ids[3:], unknown.id]
@@ -374,8 +399,22 @@ def test_only_the_newest_resume_of_each_person_is_listed_in_every_order(
     by_name = stored_resumes.list_sorted(store, mine.id, Sort.NAME, is_latest=True, limit=3)
     assert [entry.id for entry in by_name.entries] == [ids[5], unknown.id, ids[4]]
 
+    if indexed == 7:
+        index_all(store)
+    of_ada, of_bo = [ids[5], ids[2], ids[0]], [ids[4], ids[1]]
+    expected = dict.fromkeys(of_ada, 3) | dict.fromkeys(of_bo, 2)
+    assert versions.count_versions(store, mine.id, ids) == expected
+    for people in (of_ada, of_bo):
+        listed = stored_resumes.list_versions(store, mine.id, people[-1])
+        assert [entry.id for entry in listed] == people
+    assert stored_resumes.list_versions(store, mine.id, ids[3]) == []
+
     stored_resumes.delete_resume(store, mine.id, ids[5])
     assert list_latest(store, mine) == [ids[2], ids[3], ids[4], unknown.id]
+    stored_resumes.update_resume(store, mine.id, ids[4], a_version("Cy").resume)
+    assert list_latest(store, mine) == [ids[1], ids[2], ids[4], unknown.id]
+    index_all(store)
+    assert list_latest(store, mine) == [ids[1], ids[2], ids[4], unknown.id]
 
 
 def test_a_search_for_the_newest_finds_no_other(store: Store, an_account: MakeAccount) -> None:

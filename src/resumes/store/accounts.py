@@ -261,7 +261,7 @@ def set_options(store: Store, name: str, options: AccountOptions) -> AccountInfo
     def change(session: Session) -> None:
         account = lock_open_account(session, name)
         replaces = options.get("on_newer") == OnNewer.REPLACE
-        if replaces and search_index.may_lack_persons(session, account.id):
+        if replaces and not search_index.index_all_persons(session, account.id):
             raise Conflict(
                 f'Not all resumes of account "{name}" are indexed yet, so older versions could be missed. '
                 "Try again once they are: `resumes doctor` shows how many are not"

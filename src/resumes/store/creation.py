@@ -451,7 +451,7 @@ def _decide(
                     new = new._replace(label=older[-1].label)
                 last_id_us = max(creation.now_us, last_id_us + 1)
                 outcome = Created(identifiers.resume_id(last_id_us, next(tails)))
-                _add_resume(rows, creation, outcome.id, new, now)
+                _add_resume(rows, creation, outcome.id, new, now, is_replacing or None)
                 taken += 1
                 if is_replacing and (person := new.resume.person):
                     if older:
@@ -617,13 +617,20 @@ class _PriorOutcomes:
         return None
 
 
-def _add_resume(rows: _Rows, creation: Creation, resume_id: str, new: NewResume, now: str) -> None:
+def _add_resume(
+    rows: _Rows,
+    creation: Creation,
+    resume_id: str,
+    new: NewResume,
+    now: str,
+    is_person_indexed: bool | None,
+) -> None:
     parsed, account_id = new.resume, creation.account_id
     claim_id = creation.claim and creation.claim.claim_id
     rows.resumes.append(
         (
             account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now, new.label,
-            parsed.person, claim_id, parsed.first_month,
+            parsed.person, claim_id, parsed.first_month, is_person_indexed,
         )
     )  # fmt: skip
     document = parsed.document

@@ -170,7 +170,8 @@ class ResumeRow(OfAccount, table=True):
     """A stored resume as a list shows it. Narrow, so that a page of a list is a page of the tree.
 
     `person` is the digest of whose it is, None if unknown; `claim_id` the file that it was imported from;
-    `first_month` the number of January in its dates, None if that was not known when it was created.
+    `first_month` the number of January in its dates, None if that was not known when it was created;
+    `is_person_indexed` is True once the index of persons has the row, None before (`versions`).
     """
 
     __tablename__: ClassVar[str] = "resumes"
@@ -185,6 +186,7 @@ class ResumeRow(OfAccount, table=True):
     person: bytes | None = Field(default=None, sa_type=LargeBinary)
     claim_id: str | None = Field(default=None, sa_type=BinaryText)
     first_month: int | None = None
+    is_person_indexed: bool | None = None
 
 
 class Document(OfAccount, table=True):
@@ -412,7 +414,9 @@ _NOT_DONE: Final = (
 
 _PEOPLE: Final = (
     "CREATE INDEX ix_resumes_label ON resumes (account_id, label, id) WHERE label IS NOT NULL",
-    "CREATE INDEX ix_resumes_person ON resumes (account_id, person, id) WHERE person IS NOT NULL",
+    # SQLite reads the row, too, unless the index also has the column of its condition.
+    "CREATE INDEX ix_resumes_person ON resumes (account_id, person, id, is_person_indexed)"
+    " WHERE is_person_indexed IS NOT NULL",
 )
 
 SEARCH_SQLITE: Final = (

@@ -21,7 +21,7 @@ from resumes.analyzer.person import find_person
 from resumes.errors import ResumesError, StoreIncompatible
 from resumes.search.words import index_tokens
 from resumes.store.background import RETRY_S, BackgroundThread, logger
-from resumes.store.identifiers import position_of, resume_id
+from resumes.store.identifiers import MAX_ID, position_of, resume_id
 from resumes.store.schema import (
     Account,
     ResumeRow,
@@ -111,13 +111,23 @@ class IndexedCount(NamedTuple):
     resumes: int
 
 
-def may_lack_persons(session: Session, account_id: str) -> bool:
-    """Return whether a resume that is not indexed has no person: perhaps only because 1.0.0 stored it."""
+def index_all_persons(session: Session, account_id: str) -> bool:
+    """Add the account's resumes to the index of persons, unless one has no person, perhaps only because 1.0.0
+    stored it and it was not read yet; return whether all were added."""
     progress = session.get(SearchProgress, account_id)
-    indexed_us = 0 if progress is None else progress.indexed_us
-    unread = ResumeRow.account_id == account_id, ResumeRow.id > _last_id(indexed_us)
+    after_us = 0 if progress is None else progress.indexed_us
+    unread = ResumeRow.account_id == account_id, ResumeRow.id > _last_id(after_us)
     without = select(ResumeRow.id).where(*unread, col(ResumeRow.person).is_(None)).limit(1)
-    return session.exec(without).first() is not None
+    if session.exec(without).first() is not None:
+        return False
+    _index_persons(session, account_id, _last_id(after_us), MAX_ID)
+    return True
+
+
+def _index_persons(session: Session, account_id: str, after: str, up_to: str) -> None:
+    these = resumes.c.account_id == account_id, resumes.c.id > after, resumes.c.id <= up_to
+    not_yet = sqlalchemy.update(resumes).where(*these, resumes.c.is_person_indexed.is_(None))
+    session.connection().execute(not_yet.values(is_person_indexed=True))
 
 
 def count_indexed(store: Store) -> IndexedCount:
@@ -307,6 +317,7 @@ def _add_slice(some: _Slice, session: Session) -> bool:
         if read.person
     ]
     _SET_PERSON.run_many(session.connection(), persons)
+    _index_persons(session, account_id, _last_id(some.after_us), _last_id(some.up_to_us))
     progress.last_seq += len(entries)
     progress.entries += len(entries)
     progress.indexed_us = some.up_to_us

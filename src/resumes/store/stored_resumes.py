@@ -48,7 +48,7 @@ from resumes.store.statements import (
     upsert,
 )
 from resumes.store.store import Row, Store
-from resumes.store.versions import is_newest, of_person, replace_others
+from resumes.store.versions import is_newest, replace_others, select_versions
 from resumes.text import family_name_order, name_order
 
 DEFAULT_LIMIT = 20
@@ -129,7 +129,9 @@ def page_of(*, is_newest_first: bool, has_label: bool, is_latest: bool = False) 
         return Prepared(select(rows_as_json(*rows.limit(limit_param("rows")).subquery().c)))
     scanned = rows.add_columns(resumes.c.account_id, resumes.c.person).limit(_number(SCANNED_ROWS))
     listed = scanned.subquery("listed")
-    newest = select(*(listed.c[column.name] for column in COLUMNS)).where(is_newest(listed))
+    newest = select(*(listed.c[column.name] for column in COLUMNS)).where(
+        is_newest(listed, bindparam("account_id"))
+    )
     newest = newest.limit(limit_param("rows"))
     # The last that was looked through, and the one after it.
     ends = rows.with_only_columns(resumes.c.id).limit(_number(2)).offset(_number(SCANNED_ROWS - 1))
@@ -256,7 +258,7 @@ def list_sorted(
     after = check_cursor(cursor)
     listed: list[ColumnElement[Any]] = [resumes.c.account_id == account_id]
     listed += [] if label is None else [rare(resumes.c.label == label)]
-    listed += [is_newest(resumes)] if is_latest else []
+    listed += [is_newest(resumes, account_id)] if is_latest else []
     with store.read() as connection:
         ids = _ids_by_name(connection, listed, sort, after=after, limit=limit + 1)
         page = select(*COLUMNS).where(*listed, resumes.c.id.in_(ids))
@@ -296,13 +298,9 @@ def list_versions(store: Store, account_id: str, resume_id: str) -> list[Entry]:
     found = [whose for (whose,) in store.fetch(person) if whose is not None]
     if not found:
         return []
-    rows = store.fetch(
-        select(*COLUMNS)
-        .where(of_person(resumes, account_id, found[0]))
-        .order_by(resumes.c.person.desc(), resumes.c.id.desc())
-        .limit(MAX_VERSIONS)
-    )
-    return [Entry._make(row) for row in rows] if len(rows) > 1 else []
+    rows = store.fetch(select_versions(COLUMNS, account_id, found[0]))
+    newest_first = sorted(map(Entry._make, rows), reverse=True)
+    return newest_first[:MAX_VERSIONS] if len(rows) > 1 else []
 
 
 def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:

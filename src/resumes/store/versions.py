@@ -5,14 +5,20 @@ the older versions in its transaction. Which version is newer is decided by when
 it was found in the inbox, which is the time in its claim; any other resume when it was created; and a
 resume that was updated then. So a file that is retried, or is imported late, replaces nothing that came
 after it (docs/decisions/0021).
+
+Versions are found by the index of persons. In an account that replaces, a create adds its resumes to it. In
+others the search indexer does, after the create, which the random keys would slow down: so queries for
+versions also read the resumes that it has not read yet, once per query.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Connection,
     FromClause,
     Integer,
@@ -20,9 +26,11 @@ from sqlalchemy import (
     bindparam,
     func,
     literal_column,
+    or_,
     select,
     true,
     tuple_,
+    union_all,
     update,
 )
 from sqlmodel import Session
@@ -37,14 +45,15 @@ from resumes.store.schema import (
     imported_digests,
     replaced_resumes,
     resumes,
+    search_progress,
 )
 from resumes.store.statements import (
     VALUES,
     Prepared,
+    by_engine,
     chunks,
     insert_into,
     params_equal,
-    pk_equals,
 )
 from resumes.store.store import Store, change_count
 
@@ -56,18 +65,36 @@ class OnNewer(StrEnum):
     REPLACE = "replace"
 
 
+# Above every ID at the position.
+_last_id = by_engine(sqlite="printf('%016xg', {})", postgresql="lpad(to_hex({}), 16, '0') || 'g'")
+
+
+def _is_unindexed(table: FromClause, account_id: Any) -> ColumnElement[bool]:
+    """Return the condition that the index of persons does not have a row of `resumes` yet."""
+    indexed_us = select(search_progress.c.indexed_us).where(
+        search_progress.c.account_id == account_id
+    )
+    position = func.coalesce(indexed_us.scalar_subquery(), literal_column("0", Integer))
+    return and_(
+        table.c.account_id == account_id,
+        table.c.id > _last_id(position),
+        table.c.is_person_indexed.is_(None),
+    )
+
+
 _NO_TEXT: Final[ColumnElement[str]] = literal_column("''", BinaryText)
 
 
-def is_newest(listed: FromClause) -> ColumnElement[bool]:
-    """Return the condition that no later resume is of the person of this one, a row of `resumes`."""
+def is_newest(listed: FromClause, account_id: Any) -> ColumnElement[bool]:
+    """Return the condition that no later resume is of the person of this one, a row of the account in
+    `resumes`."""
     later = resumes.alias("later")
     next_person = (
         select(later.c.person == listed.c.person)
         .where(
             later.c.account_id == listed.c.account_id,
-            # As in `of_person`.
-            later.c.person.is_not(None),
+            # As in the index.
+            later.c.is_person_indexed.is_not(None),
             # SQLite would compare a column with a column of text after it has read both.
             tuple_(later.c.person, later.c.id) > tuple_(listed.c.person, listed.c.id + _NO_TEXT),
         )
@@ -76,15 +103,26 @@ def is_newest(listed: FromClause) -> ColumnElement[bool]:
         .correlate(listed)
         .scalar_subquery()
     )
-    return next_person.is_not(true())
+    # Not correlated, so that each is read once and not for each row.
+    new = resumes.alias("new")
+    persons = select(new.c.person).where(_is_unindexed(new, account_id))
+    newest_ids = persons.with_only_columns(func.max(new.c.id)).group_by(new.c.person)
+    is_last = or_(listed.c.person.in_(persons).is_not(true()), listed.c.id.in_(newest_ids))
+    return and_(next_person.is_not(true()), is_last)
 
 
-_NEWEST: Final = Prepared(select(resumes.c.id).where(pk_equals(resumes), is_newest(resumes)))
+_NEWEST: Final = Prepared(
+    select(resumes.c.id).where(
+        params_equal(resumes.c.account_id),
+        resumes.c.id.in_(VALUES),
+        is_newest(resumes, bindparam("account_id")),
+    )
+)
 
 
 def newest_of(connection: Connection, account_id: str, resume_ids: Iterable[str]) -> set[str]:
     """Return those of the resumes that are their person's newest."""
-    keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
+    keys = [{"account_id": account_id, **values} for values in chunks(resume_ids)]
     return {resume_id for rows in _NEWEST.run_each(connection, keys) for (resume_id,) in rows}
 
 
@@ -107,7 +145,7 @@ def of_person(table: FromClause, account_id: Any, person: Any) -> ColumnElement[
     person and id."""
     # As in the index. A range and its order make the engines walk it, whatever PostgreSQL's statistics
     # say of the account (pitfalls S24).
-    is_theirs = table.c.person.is_not(None), table.c.person.between(person, person)
+    is_theirs = table.c.is_person_indexed.is_not(None), table.c.person.between(person, person)
     return and_(table.c.account_id == account_id, *is_theirs)
 
 
@@ -142,21 +180,49 @@ _COUNTED: Final = (
     .order_by(_OTHER.c.person, _OTHER.c.id)
     .limit(literal_column(str(MAX_VERSIONS), Integer))
 )
+_ASKED: Final = params_equal(resumes.c.account_id), resumes.c.id.in_(VALUES)
+_NEW: Final = resumes.alias("new")
+# With `is_`, since PostgreSQL would make a join of it (pitfalls S24).
+_IS_ASKED: Final = _NEW.c.person.in_(select(resumes.c.person).where(*_ASKED)).is_(true())
+_NEW_OF_PERSONS: Final = (
+    select(_NEW.c.person, func.count().label("count"))
+    .where(_is_unindexed(_NEW, bindparam("account_id")), _IS_ASKED)
+    .group_by(_NEW.c.person)
+    .cte()
+    .prefix_with("MATERIALIZED")
+)
 COUNT_VERSIONS: Final = Prepared(
     select(
+        resumes.c.id,
         select(func.count()).select_from(_COUNTED.correlate(resumes).subquery()).scalar_subquery()
-    ).where(pk_equals(resumes))
+        + func.coalesce(_NEW_OF_PERSONS.c.count, literal_column("0", Integer)),
+    )
+    .outerjoin(_NEW_OF_PERSONS, _NEW_OF_PERSONS.c.person == resumes.c.person)
+    .where(*_ASKED)
 )
 
 
 def count_versions(store: Store, account_id: str, resume_ids: Sequence[str]) -> dict[str, int]:
     """Return how many resumes the person has whose resume it is, at most 100, by resume; without those
     that have no other version."""
-    keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
+    keys = [{"account_id": account_id, **values} for values in chunks(resume_ids)]
     with store.read() as connection:
-        found = COUNT_VERSIONS.run_each(connection, keys)
-    counts = zip(resume_ids, found, strict=True)
-    return {resume_id: count for resume_id, rows in counts for (count,) in rows if count > 1}
+        found = chain.from_iterable(COUNT_VERSIONS.run_each(connection, keys))
+    return {resume_id: min(count, MAX_VERSIONS) for resume_id, count in found if count > 1}
+
+
+def select_versions(
+    columns: Sequence[ColumnElement[Any]], account_id: str, person: bytes
+) -> CompoundSelect[Any]:
+    """Return the statement for these columns of the person's newest resumes: 100 in the index, 100 that are
+    not."""
+    rows = select(*columns).limit(MAX_VERSIONS)
+    indexed = rows.where(of_person(resumes, account_id, person))
+    new = rows.where(_is_unindexed(resumes, account_id), resumes.c.person == person)
+    return union_all(
+        select(indexed.order_by(resumes.c.person.desc(), resumes.c.id.desc()).subquery()),
+        select(new.order_by(resumes.c.id.desc()).subquery()),
+    )
 
 
 # Replacing

@@ -81,6 +81,7 @@ from resumes.store.transfer.copies import (
     ignore,
     iter_rows,
 )
+from resumes.store.versions import OnNewer
 
 TOGETHER: Final = (
     (api_keys,),
@@ -258,6 +259,9 @@ def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
     }
     found_too |= {
         "a revoked key": select(api_keys.c.id).where(api_keys.c.revoked_at.is_not(None)),
+        "a resume that no newer version would replace": select(resumes.c.id).where(
+            resumes.c.is_person_indexed.is_(None), literal(account.on_newer == OnNewer.REPLACE)
+        ),
         "several hashes of a key": select(key_id).group_by(key_id).having(func.count() > 1),
     }
     for what, statement in found_too.items():

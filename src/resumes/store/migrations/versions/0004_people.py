@@ -12,7 +12,8 @@ down_revision = "0003"
 
 INDEXES = (
     "CREATE INDEX ix_resumes_label ON resumes (account_id, label, id) WHERE label IS NOT NULL",
-    "CREATE INDEX ix_resumes_person ON resumes (account_id, person, id) WHERE person IS NOT NULL",
+    "CREATE INDEX ix_resumes_person ON resumes (account_id, person, id, is_person_indexed)"
+    " WHERE is_person_indexed IS NOT NULL",
 )
 
 
@@ -23,6 +24,7 @@ def upgrade() -> None:
     op.add_column("resumes", sa.Column("person", sa.LargeBinary))
     op.add_column("resumes", sa.Column("claim_id", text))
     op.add_column("resumes", sa.Column("first_month", sa.Integer))
+    op.add_column("resumes", sa.Column("is_person_indexed", sa.Boolean))
     op.add_column("accounts", sa.Column("on_newer", text, nullable=False, server_default="keep"))
     op.add_column("accounts", sa.Column("first_month", sa.Integer))
     op.add_column("accounts", sa.Column("former_names", text, nullable=False, server_default=""))
