@@ -443,6 +443,8 @@ def test_a_search_for_the_newest_finds_no_other(store: Store, an_account: MakeAc
         store, account.id, "red", limit=1, is_latest=True, timeout_s=0, is_newest_first=True
     )
     assert late.page.cursor is not None
+    made(store, account, a_version("Cy", "Not yet indexed"))
+    assert find("blue") == []
 
 
 def test_a_page_of_the_newest_ends_early_after_many_that_are_not(

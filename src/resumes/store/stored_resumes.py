@@ -130,7 +130,7 @@ def page_of(*, is_newest_first: bool, has_label: bool, is_latest: bool = False) 
     scanned = rows.add_columns(resumes.c.account_id, resumes.c.person).limit(_number(SCANNED_ROWS))
     listed = scanned.subquery("listed")
     newest = select(*(listed.c[column.name] for column in COLUMNS)).where(
-        is_newest(listed, bindparam("account_id"))
+        is_newest(listed, bindparam("account_id"), select(scanned.subquery("scanned").c.person))
     )
     newest = newest.limit(limit_param("rows"))
     # The last that was looked through, and the one after it.

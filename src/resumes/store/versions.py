@@ -22,6 +22,7 @@ from sqlalchemy import (
     Connection,
     FromClause,
     Integer,
+    Select,
     and_,
     bindparam,
     func,
@@ -85,9 +86,11 @@ def _is_unindexed(table: FromClause, account_id: Any) -> ColumnElement[bool]:
 _NO_TEXT: Final[ColumnElement[str]] = literal_column("''", BinaryText)
 
 
-def is_newest(listed: FromClause, account_id: Any) -> ColumnElement[bool]:
+def is_newest(
+    listed: FromClause, account_id: Any, persons: Select[Any] | None = None
+) -> ColumnElement[bool]:
     """Return the condition that no later resume is of the person of this one, a row of the account in
-    `resumes`."""
+    `resumes`. `persons` are those of all rows, if they are few."""
     later = resumes.alias("later")
     next_person = (
         select(later.c.person == listed.c.person)
@@ -103,20 +106,25 @@ def is_newest(listed: FromClause, account_id: Any) -> ColumnElement[bool]:
         .correlate(listed)
         .scalar_subquery()
     )
-    # Not correlated, so that each is read once and not for each row.
     new = resumes.alias("new")
-    persons = select(new.c.person).where(_is_unindexed(new, account_id))
-    newest_ids = persons.with_only_columns(func.max(new.c.id)).group_by(new.c.person)
-    is_last = or_(listed.c.person.in_(persons).is_not(true()), listed.c.id.in_(newest_ids))
+    rows = select(new.c.person, func.max(new.c.id).label("id"))
+    rows = rows.where(_is_unindexed(new, account_id)).group_by(new.c.person)
+    if persons is not None:
+        # With `is_`, since PostgreSQL would make a join of it (pitfalls S24).
+        rows = rows.where(new.c.person.in_(persons).is_(true()))
+    # Not correlated, so that it is read once and not for each row.
+    last = rows.cte("last").prefix_with("MATERIALIZED")
+    is_last = or_(
+        listed.c.person.in_(select(last.c.person)).is_not(true()),
+        listed.c.id.in_(select(last.c.id)),
+    )
     return and_(next_person.is_not(true()), is_last)
 
 
+_ASKED: Final = params_equal(resumes.c.account_id), resumes.c.id.in_(VALUES)
+_PERSONS: Final = select(resumes.c.person).where(*_ASKED)
 _NEWEST: Final = Prepared(
-    select(resumes.c.id).where(
-        params_equal(resumes.c.account_id),
-        resumes.c.id.in_(VALUES),
-        is_newest(resumes, bindparam("account_id")),
-    )
+    select(resumes.c.id).where(*_ASKED, is_newest(resumes, bindparam("account_id"), _PERSONS))
 )
 
 
@@ -180,10 +188,9 @@ _COUNTED: Final = (
     .order_by(_OTHER.c.person, _OTHER.c.id)
     .limit(literal_column(str(MAX_VERSIONS), Integer))
 )
-_ASKED: Final = params_equal(resumes.c.account_id), resumes.c.id.in_(VALUES)
 _NEW: Final = resumes.alias("new")
-# With `is_`, since PostgreSQL would make a join of it (pitfalls S24).
-_IS_ASKED: Final = _NEW.c.person.in_(select(resumes.c.person).where(*_ASKED)).is_(true())
+# As in `is_newest`.
+_IS_ASKED: Final = _NEW.c.person.in_(_PERSONS).is_(true())
 _NEW_OF_PERSONS: Final = (
     select(_NEW.c.person, func.count().label("count"))
     .where(_is_unindexed(_NEW, bindparam("account_id")), _IS_ASKED)

@@ -159,7 +159,7 @@ def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
     assert re.search(b"Index (Only )?Scan (Backward )?using " + index, plan)
     if is_latest:
         assert b"Scan using ix_resumes_person" in plan
-        assert plan.count(b"hashed SubPlan") == 2
+        assert plan.count(b"hashed SubPlan") == 3
     assert b"Sort Key: id" not in plan
     assert b"Seq Scan" not in plan
 
