@@ -3,12 +3,12 @@
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec.json
 import orjson
@@ -104,7 +104,9 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         home: Path,
         choice: PageOptions = DEFAULT_CHOICE,
         book: Book | None = None,
+        brand: Mapping[str, Any] | None = None,
     ) -> None:
+        self._brand = brand
         self._book = book
         self._written: set[str] = set()
         """The names of the written files, without case."""
@@ -130,7 +132,9 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
             if self._book is not None:
                 rendered = self._book.draw(self._renderer, resume, self._accepted)
                 return Exported("", "", None, b"", missing=rendered.missing)
-            rendered = self._renderer.render_resume(resume, self._choice, self._accepted)
+            rendered = self._renderer.render_resume(
+                resume, self._choice, self._accepted, brand=self._brand
+            )
             names = self._names(file_name(entry.filename, entry.id, self._choice), entry.id)
             return Exported(*names, None, rendered.body, missing=rendered.missing)
         names = self._names(entry.filename, entry.id)

@@ -112,6 +112,7 @@ class App:
             store,
             settings.format,
             Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
+            settings.home,
         )
         self._routes = routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
         # Decided once, so that a store in a file costs nothing extra.

@@ -5,8 +5,10 @@ import functools
 import hashlib
 import logging
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from resumes.analyzer import Format, attachment
 from resumes.analyzer.schema import LAYOUTS
@@ -21,14 +23,17 @@ from resumes.rendering import (
     TemplateFailed,
     TooLong,
 )
+from resumes.rendering.branding import FOLDER, load_branding
 from resumes.rendering.fonts import font_packages, version
 from resumes.rendering.page import file_name
-from resumes.store import Store, stored_resumes
+from resumes.store import Store, accounts, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.stored_resumes import StoredResume
 from server.request import ClientGone, Headers, HttpError, Request, find_tags, parse_fields
 
 logger = logging.getLogger("resumes.server")
+
+Brand = Mapping[str, Any] | None
 
 WAIT_SHARE: Final = 0.75
 """The share of its time that a PDF may wait for its turn; the rest is enough to render most."""
@@ -44,8 +49,9 @@ MEDIA_TYPES: Final = {
 class RenderingRoute:
     """Renders resumes one at a time in the renderer's process."""
 
-    def __init__(self, store: Store, accepted: Format, renderer: Renderer) -> None:
+    def __init__(self, store: Store, accepted: Format, renderer: Renderer, home: Path) -> None:
         self._store = store
+        self._home = home
         self._format = accepted
         self._renderer = renderer
         self._turn = asyncio.Lock()
@@ -63,8 +69,9 @@ class RenderingRoute:
             stored_resumes.get_resume_async, self._store, holder.account_id, resume_id
         )
         stored = await find()
+        brand = await self._find_brand(holder) if choice.has_brand else None
         if known := find_tags(request.headers, b"if-none-match", with_weak=True):
-            tag = await self._make_tag(stored, choice, ends_at)
+            tag = await self._make_tag(stored, choice, brand, ends_at)
             if tag in known or b"*" in known:
                 request.respond_not_modified([(b"etag", tag), *_CACHED])
                 return
@@ -76,9 +83,9 @@ class RenderingRoute:
             raise HttpError(503, BUSY.format(file_type.noun)) from None
         try:
             stored = await find()
-            tag = await self._make_tag(stored, choice, ends_at)
+            tag = await self._make_tag(stored, choice, brand, ends_at)
             rendered = await asyncio.get_running_loop().run_in_executor(
-                self._executor, self._draw, request, stored, choice, ends_at
+                self._executor, self._draw, request, stored, choice, brand, ends_at
             )
         except TooLong as error:
             raise HttpError(422, str(error)) from None
@@ -104,27 +111,48 @@ class RenderingRoute:
         await request.respond_file(rendered.body, [*headers, (b"etag", tag), *_CACHED])
 
     def _draw(
-        self, request: Request, stored: StoredResume, choice: PageOptions, ends_at: float
+        self,
+        request: Request,
+        stored: StoredResume,
+        choice: PageOptions,
+        brand: Brand,
+        ends_at: float,
     ) -> Rendered:
         if request.is_gone:
             raise ClientGone
-        return self._renderer.render_resume(stored, choice, self._format, ends_at=ends_at)
+        return self._renderer.render_resume(
+            stored, choice, self._format, brand=brand, ends_at=ends_at
+        )
 
-    async def _make_tag(self, stored: StoredResume, choice: PageOptions, ends_at: float) -> bytes:
+    async def _find_brand(self, holder: KeyHolder) -> Brand:
+        """Return the account's house style, read in a thread."""
+
+        def find() -> Brand:
+            if not (self._home / FOLDER).is_dir():
+                return None
+            for account in accounts.find_open(self._store, [holder.account_id]):
+                return load_branding(self._home, account.name).brand
+            return None
+
+        return await asyncio.get_running_loop().run_in_executor(self._tagging, find)
+
+    async def _make_tag(
+        self, stored: StoredResume, choice: PageOptions, brand: Brand, ends_at: float
+    ) -> bytes:
         """Return the entity tag, computed in a thread because it scans the font folders."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(ends_at - time.monotonic()):
-                return await loop.run_in_executor(self._tagging, self._tag, stored, choice)
+                return await loop.run_in_executor(self._tagging, self._tag, stored, choice, brand)
         except TimeoutError:
             noun = choice.file_type.noun
             logger.error("No %s: the folders of fonts were not read in time", noun)
             raise HttpError(504, TIMED_OUT.format(noun)) from None
 
-    def _tag(self, stored: StoredResume, choice: PageOptions) -> bytes:
+    def _tag(self, stored: StoredResume, choice: PageOptions, brand: Brand) -> bytes:
         """Return the entity tag, a digest of everything that the file depends on."""
         section_types = sorted(self._format.extra_section_types)
-        whole = hashlib.sha256(repr((choice, section_types)).encode())
+        whole = hashlib.sha256(repr((choice, section_types, brand)).encode())
         whole.update(version(self._renderer.font_folders))
         whole.update(stored.entry.id.encode())
         whole.update(stored.document.encode())
@@ -142,7 +170,9 @@ _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
 
 def parse_choice(query: bytes, file_type: FileType) -> PageOptions:
     """Return the options in a query string. Raises InvalidArgument for unknown ones."""
-    names = ("layout", "paper", "anonymous") if file_type is FileType.PDF else ("anonymous",)
+    names: tuple[str, ...] = ("anonymous", "brand")
+    if file_type is FileType.PDF:
+        names = ("layout", "paper", *names)
     fields = parse_fields(query, names)
     layout, paper = fields.get("layout"), fields.get("paper")
     anonymous = fields.get("anonymous", "false")
@@ -150,7 +180,11 @@ def parse_choice(query: bytes, file_type: FileType) -> PageOptions:
         raise InvalidArgument(f"Unknown layout: {layout}. Layouts: {', '.join(LAYOUTS)}")
     if paper is not None and paper not in list(Paper):
         raise InvalidArgument(f"Unknown paper: {paper}. Use a4 or letter")
-    if anonymous not in ("true", "false"):
-        raise InvalidArgument(f"Unknown value for anonymous: {anonymous}. Use true or false")
+    brand = fields.get("brand", "true")
+    for name, value in (("anonymous", anonymous), ("brand", brand)):
+        if value not in ("true", "false"):
+            raise InvalidArgument(f"Unknown value for {name}: {value}. Use true or false")
     chosen_paper = None if paper is None else Paper(paper)
-    return PageOptions(layout, chosen_paper, anonymous == "true", file_type)
+    return PageOptions(
+        layout, chosen_paper, anonymous == "true", file_type, has_brand=brand == "true"
+    )

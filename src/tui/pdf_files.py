@@ -14,6 +14,7 @@ from typing import Final
 from resumes.analyzer import Format, filename
 from resumes.output_files import drafted
 from resumes.rendering import Renderer, RenderingFailed, TooLong
+from resumes.rendering.branding import load_branding
 from resumes.rendering.fonts import font_folders, font_packages
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
@@ -33,7 +34,7 @@ class PdfFiles:
     """
 
     def __init__(self, accepted: Format, home: Path) -> None:
-        self._accepted = accepted
+        self._accepted, self._home = accepted, home
         self._renderer = Renderer(font_folders(home))
         self._guard = threading.Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -57,7 +58,8 @@ class PdfFiles:
             resume = stored_resumes.get_resume(store, owner.id, resume_id)
             # Reduces any stored name to a file name without a path.
             name = filename(resume.entry.filename.removesuffix(".pdf"), None)
-            drawn = self._renderer.render_resume(resume, accepted=self._accepted)
+            brand = load_branding(self._home, account).brand
+            drawn = self._renderer.render_resume(resume, accepted=self._accepted, brand=brand)
             path = self._write(resume_id, name, drawn.body)
         except (TooLong, RenderingFailed) as error:
             return describe(error)

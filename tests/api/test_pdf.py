@@ -80,6 +80,28 @@ def test_any_name_is_a_file_name(client: Client, name: str) -> None:
     assert found[1] == (listed["filename"] if listed["filename"].isascii() else "Resume.pdf")
 
 
+def test_the_house_style_of_the_account_is_shown_unless_it_is_refused(
+    client: Client, place: Place
+) -> None:
+    resume_id = created(client)
+    plain = get(client, resume_id)
+    folder = place.settings.home / "branding" / client.account
+    folder.mkdir(parents=True)
+    (folder / "branding.toml").write_text('name = "Example Service"', encoding="ascii")
+    (folder / "logo.svg").write_text("no picture", encoding="ascii")
+
+    branded = get(client, resume_id)
+
+    assert "Example Service" in Pdf(branded.content).text
+    assert branded.headers["etag"] != plain.headers["etag"]
+    assert get(client, resume_id, if_none_match=branded.headers["etag"]).status_code == 304
+    assert get(client, resume_id, "brand=false").content == plain.content
+    assert "Unknown value for brand: 0" in get(client, resume_id, "brand=0").text
+    other = place.client()
+    assert "Example Service" not in Pdf(get(other, created(other)).content).text
+    other.close()
+
+
 def test_layout_paper_and_anonymous_are_chosen(client: Client) -> None:
     resume_id = created(client, style={"layout": "timeline", "isLetterSize": True})
     plain = get(client, resume_id)
@@ -107,7 +129,7 @@ def test_a_wrong_query_is_400_also_of_what_is_not_there(client: Client) -> None:
         ("paper", "Unknown paper: . Use a4 or letter"),
         ("anonymous=1", "Unknown value for anonymous: 1. Use true or false"),
         ("anonymous", "Unknown value for anonymous: . Use true or false"),
-        ("size=3", "Unknown parameter: size. Use layout, paper or anonymous"),
+        ("size=3", "Unknown parameter: size. Use layout, paper, anonymous or brand"),
         ("layout=single&layout=double", "layout is repeated"),
         ("paper=a4&%70aper=a4", "paper is repeated"),
     ):

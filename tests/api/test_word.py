@@ -66,7 +66,7 @@ def test_what_cannot_be_answered_is_refused_as_for_a_pdf(
 ) -> None:
     resume_id = created(client)
     for query, message in (
-        ("?layout=single", "Unknown parameter: layout. Use anonymous"),
+        ("?layout=single", "Unknown parameter: layout. Use anonymous or brand"),
         ("?anonymous=1", "Unknown value for anonymous: 1. Use true or false"),
     ):
         refused = get(client, "0" * 24, query)

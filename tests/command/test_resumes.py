@@ -462,6 +462,21 @@ def test_all_are_a_book_whose_candidates_are_named_in_a_file_of_its_own(
     assert "Ada Lovelace" in pages[2].extract_text()
 
 
+def test_the_house_style_is_shown_unless_it_is_refused(acme: CommandLine, tmp_path: Path) -> None:
+    store_resumes(acme.home, a_resume())
+    folder = acme.home / "branding" / "acme"
+    folder.mkdir(parents=True)
+    (folder / "branding.toml").write_text('name = "Example Service"', encoding="ascii")
+    path = tmp_path / "book.pdf"
+    for words, pages in (([], [True, False, True]), (["--no-brand"], [False] * 3)):
+        acme.succeeds(
+            "export", "--all", "--format", "pdf", "--book", str(path), "--overwrite", *words
+        )
+        texts = [page.extract_text() for page in pypdf.PdfReader(path).pages]
+        assert ["Example Service" in text for text in texts] == pages
+    assert "--no-brand for pdf and docx" in acme.fails(2, "export", "--all", "--no-brand")
+
+
 def test_what_is_no_book_is_said_and_writes_nothing(
     acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,20 @@ def test_bad_settings_are_a_finding(installation: Installation, tmp_path: Path) 
     assert (finding.subject, finding.severity) == ("settings", Severity.ERROR)
 
 
+def test_a_broken_file_of_a_house_style_is_a_finding(
+    installation: Installation, tmp_path: Path
+) -> None:
+    logo = tmp_path / "branding" / "acme" / "logo.svg"
+    logo.parent.mkdir(parents=True)
+    logo.write_text("<svg/>", encoding="ascii")
+
+    [finding] = find(installation, "branding")
+
+    assert finding.severity is Severity.WARNING
+    assert finding.text == f"{logo}: not an SVG image; files are made without it"
+    assert finding.remedy == "Correct the file: see docs/branding.md"
+
+
 def test_the_analyzer_must_be_a_program(installation: Installation, tmp_path: Path) -> None:
     program = tmp_path / "analyze"
     settings = Settings(home=tmp_path, analyzer=(str(program), "{file}"))

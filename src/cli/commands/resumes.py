@@ -36,6 +36,7 @@ from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exported, ExportFormat
 from resumes.rendering import FileType, PageOptions
 from resumes.rendering.book import Book
+from resumes.rendering.branding import load_branding
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.spreadsheet import CANDIDATES_START, CSV_START
@@ -345,6 +346,7 @@ def show(session: Session, resume_id: str, is_list: bool, account: str | None) -
     is_flag=True,
     help="Omit the name, contact details, links and references from PDFs and Word documents.",
 )
+@click.option("--no-brand", is_flag=True, help="Omit the account's house style.")
 @pass_session
 def export(
     session: Session,
@@ -361,6 +363,7 @@ def export(
     layout: str | None,
     paper: str | None,
     anonymous: bool,
+    no_brand: bool,
 ) -> ExitCode:
     """Export resumes to files or to standard output.
 
@@ -378,9 +381,11 @@ def export(
     resume_ids = tuple(dict.fromkeys(resume_ids))  # a repeated ID would look like an earlier export
     file_type = FileType(kind) if kind in list(FileType) else None
     is_csv = kind == ExportFormat.CSV.value
-    if ((layout or paper) and file_type is not FileType.PDF) or (anonymous and file_type is None):
+    if ((layout or paper) and file_type is not FileType.PDF) or (
+        (anonymous or no_brand) and file_type is None
+    ):
         raise click.UsageError(
-            "--layout and --paper are for --format pdf, --anonymous is for pdf and docx"
+            "--layout and --paper are for --format pdf, --anonymous and --no-brand for pdf and docx"
         )
     if target is not None and not is_csv and target.is_file():
         raise click.UsageError(f"--to names a folder, but {target} is a file")
@@ -412,7 +417,9 @@ def export(
     if names is not None and target is not None and names.path.resolve() == target.resolve():
         raise click.UsageError("--book and --candidates name the same file")
     settings = session.settings()
-    choice = PageOptions(layout, None if paper is None else Paper(paper), anonymous)
+    choice = PageOptions(
+        layout, None if paper is None else Paper(paper), anonymous, has_brand=not no_brand
+    )
     with sigterm_as_interrupt(), session.store() as store, contextlib.ExitStack() as stack:
         chosen = choose_account(session, store, account)
         unsearched = 0
@@ -425,14 +432,20 @@ def export(
             else exports.iter_resumes(store, chosen.id, words, label=label)
         )
         total = chosen.resume_count if is_all else len(resume_ids) or None
+        brand = load_branding(settings.home, chosen.name).brand
         bound = None
         if book is not None:
             resumes = exports.list_for_book(resumes)
             total = len(resumes)
-            bound = Book(label or chosen.name, [chosen.name] if label else [], choice)
+            bound = Book(label or chosen.name, [chosen.name] if label else [], choice, brand)
         exporter = stack.enter_context(
             exports.Exporter(
-                ExportFormat(kind), settings.format, home=settings.home, choice=choice, book=bound
+                ExportFormat(kind),
+                settings.format,
+                home=settings.home,
+                choice=choice,
+                book=bound,
+                brand=brand,
             )
         )
         write: Callable[[Exported], bool] = _put_exported

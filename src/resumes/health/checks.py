@@ -17,7 +17,7 @@ from resumes.filesystems import free_bytes
 from resumes.health import import_checks, store_checks
 from resumes.health.findings import Finding, Installation, remedy_for, warning
 from resumes.health.metrics import QueryCache
-from resumes.rendering import Renderer, RenderingFailed, compose
+from resumes.rendering import Renderer, RenderingFailed, branding, compose
 from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_folders, version
 from resumes.settings import Settings
 from resumes.store import accounts, forgotten, import_history, plans, retention, stored_resumes
@@ -128,6 +128,7 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
         yield check_analyzer(settings.analyzer)
     yield check_home(installation, settings.home)
     yield check_disk(settings.home)
+    yield from iter_branding_findings(settings.home)
     address: Address | None = None
     with contextlib.suppress(InvalidArgument):  # opening the store will raise it too
         address = parse_address(settings.database_url)
@@ -228,6 +229,19 @@ def check_home(installation: Installation, home: Path) -> Finding:
         command = shlex.join(["chmod", "o-rwx", str(home)])
         return Finding("home", f"{home} is accessible to all users", f"chmod o-rwx {home}", command)
     return Finding("home", str(home))
+
+
+def iter_branding_findings(home: Path) -> Iterator[Finding]:
+    """Find what is broken in the house styles of accounts."""
+    with contextlib.suppress(OSError):
+        for folder in sorted((home / branding.FOLDER).iterdir()):
+            for problem in branding.load_branding(home, folder.name).problems:
+                yield warning(
+                    "branding",
+                    f"{problem}; files are made without it",
+                    "Correct the file: see docs/branding.md",
+                    about=problem,
+                )
 
 
 def check_disk(home: Path) -> Finding:

@@ -6,9 +6,9 @@ first pages, which need the numbers of all others. `_Joiner` makes one tagged PD
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from resumes.analyzer import Format, load_stored
 from resumes.rendering.fonts import fallbacks
@@ -31,10 +31,17 @@ class Entry(NamedTuple):
 
 
 class Book:
-    """A book, to which `draw` adds resumes. `lines` are below the title."""
+    """A book, to which `draw` adds resumes. `lines` are below the title, `brand` is its house style."""
 
-    def __init__(self, title: str, lines: Sequence[str], choice: PageOptions) -> None:
+    def __init__(
+        self,
+        title: str,
+        lines: Sequence[str],
+        choice: PageOptions,
+        brand: Mapping[str, Any] | None = None,
+    ) -> None:
         self.entries = list[Entry]()
+        self._brand = brand if choice.has_brand else None
         self._title, self._lines, self._choice = title, lines, choice
         self._parts = list[bytes]()
         self._next_page = 1
@@ -45,8 +52,8 @@ class Book:
         alias = f"Candidate {len(self.entries) + 1}" if self._choice.is_anonymous else None
         choice = replace(self._choice, first_page=self._next_page, alias=alias)
         document = load_stored(resume.document)
-        page = compose(document, resume.entry.id, choice, accepted, resume.first_month)
-        rendered = renderer.render(page)
+        page = compose(document, resume.entry.id, choice, accepted, resume.first_month, self._brand)
+        rendered = renderer.render_branded(page)
         self.entries.append(Entry(page["header"]["name"], self._next_page, resume.entry))
         self._parts.append(rendered.body)
         self._next_page += len(_Source(rendered.body).pages)
@@ -65,12 +72,13 @@ class Book:
             "accent": style["accent"],
             "fonts": [style["body"], *fallbacks("en")],
             "link": _LINK,
+            "brand": self._brand,
             "entries": [{"name": entry.name, "page": entry.page} for entry in self.entries],
         }
         joiner = _Joiner()
         pages = [joiner.add(part)[0] for part in self._parts]
         targets = [*zip(pages, (entry.page for entry in self.entries), strict=True)]
-        return joiner.finish(renderer.render(front).body, targets)
+        return joiner.finish(renderer.render_branded(front).body, targets)
 
 
 # Joining PDFs

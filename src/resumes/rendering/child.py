@@ -24,6 +24,9 @@ FOLDER: Final = Path(__file__).parent
 TEMPLATE: Final = FOLDER / "resume.typ"
 BOOK_TEMPLATE: Final = FOLDER / "book.typ"
 
+_LOGO: Final = b"""#set page(width: auto, height: auto, margin: 0pt, fill: none)
+#image(bytes(sys.inputs.logo), format: "svg", height: 12mm)"""
+
 MAX_MEMORY_BYTES: Final = 768 * 1024 * 1024
 MAX_FILES: Final = 128
 NICENESS: Final = 5
@@ -73,7 +76,8 @@ class Drawer:
         """
         model = orjson.loads(page)
         if model["file_type"] == "docx":
-            return None, _load_word()(model)
+            logo = model["brand"] and model["brand"]["logo"]
+            return None, _load_word()(model, self._pixels(logo) if logo else None)
         template = BOOK_TEMPLATE if model["file_type"] == "book" else TEMPLATE
         if not model.get("is_conforming", True):
             return None, self._compile(template, page, "1.7")
@@ -84,6 +88,14 @@ class Drawer:
             if found is None:
                 raise
             return found[1], self._compile(template, page, "1.7")
+
+    def _pixels(self, logo: str) -> bytes:
+        """Return the logo as PNG, which every program shows."""
+        made = self._compiler.compile(
+            _LOGO, format="png", ppi=300, sys_inputs={"logo": logo}, timestamp=MADE_AT
+        )
+        assert isinstance(made, bytes)
+        return made
 
     def _compile(self, template: Path, page: bytes, standard: Literal["ua-1", "1.7"]) -> bytes:
         made = self._compiler.compile(
@@ -98,7 +110,7 @@ class Drawer:
 
 
 @functools.cache
-def _load_word() -> Callable[[dict[str, Any]], bytes]:
+def _load_word() -> Callable[[dict[str, Any], bytes | None], bytes]:
     """Return `word.build`. The module is loaded as a file, as importing its package loads the service."""
     path = FOLDER / "word.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -106,7 +118,7 @@ def _load_word() -> Callable[[dict[str, Any]], bytes]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    build: Callable[[dict[str, Any]], bytes] = module.build
+    build: Callable[[dict[str, Any], bytes | None], bytes] = module.build
     return build
 
 

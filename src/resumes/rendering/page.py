@@ -67,6 +67,9 @@ class PageOptions:
     alias: str | None = None
     """What replaces the name in an anonymous resume; None for a name made from the ID."""
 
+    has_brand: bool = True
+    """Whether the account's house style is shown, unless the resume's own style hides it."""
+
 
 DEFAULT_CHOICE: Final = PageOptions()
 
@@ -88,10 +91,12 @@ def compose(
     choice: PageOptions = DEFAULT_CHOICE,
     format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
     first_month: int | None = None,
+    brand: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the page in the form that the template takes. Raises TooLong.
 
-    `first_month` is the number of January that was recorded, if any.
+    `first_month` is the number of January that was recorded, if any. `brand` is the house style
+    (`rendering.branding`), which the resume's style may hide.
     """
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
     hidden = None
@@ -118,6 +123,9 @@ def compose(
     if hidden and (name or choice.alias):
         name = hidden.alias
     title = list_title(page.text(document.get("title")), name)
+    if style.get("hideBranding") or not choice.has_brand:
+        brand = None
+    has_contacts = hidden is None and not (brand and brand["replace_contact"])
     drawn = [
         (section.column, found)
         for section in sections
@@ -135,13 +143,14 @@ def compose(
         "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
         "paper": _paper(choice, style),
         "first_page": choice.first_page,
+        "brand": brand,
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
         "style": style_of(style, language),
         "header": {
             "name": name or title,
             "running": (name or title)[:MAX_RUNNING_CHARS],
             "title": page.text(header.get("title")),
-            "contacts": [] if hidden else [*_iter_contacts(page, header)],
+            "contacts": [*_iter_contacts(page, header)] if has_contacts else [],
         },
         "columns": _columns(drawn),
     }

@@ -79,12 +79,22 @@ class Renderer:
         choice: PageOptions = DEFAULT_CHOICE,
         accepted: Format = DEFAULT_FORMAT,
         *,
+        brand: Mapping[str, Any] | None = None,
         ends_at: float | None = None,
     ) -> Rendered:
         """Return the resume as a file. Raises TooLong, and what `render` raises."""
         document = load_stored(resume.document)
-        page = compose(document, resume.entry.id, choice, accepted, resume.first_month)
-        return self.render(page, ends_at=ends_at)
+        page = compose(document, resume.entry.id, choice, accepted, resume.first_month, brand)
+        return self.render_branded(page, ends_at=ends_at)
+
+    def render_branded(self, page: dict[str, Any], *, ends_at: float | None = None) -> Rendered:
+        """Return the file as `render`, without the logo if that is what cannot be drawn."""
+        try:
+            return self.render(page, ends_at=ends_at)
+        except TemplateFailed:
+            if not page["brand"] or not page["brand"]["logo"]:
+                raise
+            return self.render(page | {"brand": {**page["brand"], "logo": ""}}, ends_at=ends_at)
 
     def render(self, page: Mapping[str, Any], *, ends_at: float | None = None) -> Rendered:
         """Return the file. Raises RenderingFailed.

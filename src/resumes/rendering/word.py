@@ -26,6 +26,7 @@ MADE_AT: Final = datetime(1980, 1, 1)  # noqa: DTZ001  (the first time that a zi
 
 MAX_PROPERTY_CHARS: Final = 255
 DOTS: Final = 5
+MAX_LOGO_MM: Final = 55
 
 # Fonts that come with Word; where they are missing, programs choose others for the language.
 _LATIN: Final = "Calibri"
@@ -47,6 +48,7 @@ _STYLES: Final = {
     "Heading 2": (1.05, 0.5, 0.05),
     "List Bullet": (1.0, 0.0, 0.15),
     "Quote": (1.0, 0.0, 0.25),
+    "Header": (0.93, 0.0, 0.0),
     "Footer": (0.85, 0.0, 0.0),
 }
 """The size of each style, and the space above and below, in sizes of a text."""
@@ -67,8 +69,8 @@ class Part(NamedTuple):
     is_address: bool = False
 
 
-def build(page: Mapping[str, Any]) -> bytes:
-    """Return the document."""
+def build(page: Mapping[str, Any], logo: bytes | None = None) -> bytes:
+    """Return the document. `logo` is the picture of the page's house style."""
     document = Document()
     _set_up(document, page)
     _set_styles(document, page)
@@ -83,6 +85,8 @@ def build(page: Mapping[str, Any]) -> bytes:
         for item in section["items"]:
             getattr(writer, section["shape"])(item)
     writer.footer(header["running"])
+    if page["brand"]:
+        _add_brand(document, page["brand"], logo)
     return _packed(document)
 
 
@@ -203,6 +207,24 @@ class _Writer:
         paragraph: Any = section.footer.paragraphs[0]._p
         self._fill(paragraph, "Footer", [Part(name + self._between)])
         _add(_add(paragraph, "w:fldSimple", "w:instr", "PAGE"), "w:r")
+
+
+def _add_brand(document: DocumentObject, brand: Mapping[str, Any], logo: bytes | None) -> None:
+    """Put the house style above the first page, and its footer below each."""
+    section = document.sections[0]
+    first = section.first_page_header
+    if logo is not None:
+        picture = first.paragraphs[0].add_run().add_picture(io.BytesIO(logo))
+        if picture.width > Mm(MAX_LOGO_MM):
+            picture.height = round(picture.height * Mm(MAX_LOGO_MM) / picture.width)
+            picture.width = Mm(MAX_LOGO_MM)
+        picture._inline.docPr.set("descr", brand["alt"])
+    if brand["name"]:
+        first.add_paragraph(style="Header").add_run(brand["name"]).bold = True
+    for line in brand["lines"]:
+        first.add_paragraph(line, style="Header")
+    for footer in (section.first_page_footer, section.footer) if brand["footer"] else ():
+        footer.add_paragraph(brand["footer"], style="Footer")
 
 
 def _add(parent: Any, name: str, attribute: str = "", value: str = "") -> Any:

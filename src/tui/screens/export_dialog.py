@@ -11,6 +11,7 @@ from textual.worker import get_current_worker
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exporter, ExportFormat, export_resumes, iter_resumes
 from resumes.rendering import FileType
+from resumes.rendering.branding import load_branding
 from resumes.settings import Settings
 from resumes.store import accounts, search_index, stored_resumes
 from resumes.store.search import describe_unsearched
@@ -119,7 +120,8 @@ def export_chosen(
             timeout_s = 0.0 if read_only else INDEX_TIMEOUT_S
             unsearched = search_index.catch_up(store, owner.id, timeout_s=timeout_s)
         resumes = iter_resumes(store, owner.id, text, is_typing=True)
-    with Exporter(kind, settings.format, home=settings.home) as exporter:
+    brand = load_branding(settings.home, account).brand
+    with Exporter(kind, settings.format, home=settings.home, brand=brand) as exporter:
         summary = export_resumes(
             exporter, _until_canceled(resumes), partial(exporter.write, target, overwrite=False)
         )
