@@ -3,12 +3,16 @@
 import contextlib
 import itertools
 import os
+import queue
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import msgspec.json
 import orjson
@@ -62,6 +66,9 @@ class ExportFormat(StrEnum):
     """One table of all resumes: see `spreadsheet`."""
 
 
+MAX_RENDERERS: Final = 4
+"""How many processes draw unless a setting says more; fewer on a machine with fewer processors."""
+
 SUFFIXES = {
     ExportFormat.ANALYZER: ".json",
     ExportFormat.JSON_RESUME: ".jsonresume.json",
@@ -94,7 +101,11 @@ class Exported:
 
 
 class Exporter(contextlib.AbstractContextManager["Exporter"]):
-    """Exports resumes in one format. The process that draws pages ends with the block."""
+    """Exports resumes in one format. The processes that draw pages end with the block.
+
+    As many as `renderers` draw side by side, by default as many as processors, at most 4. A book is drawn
+    by one.
+    """
 
     def __init__(
         self,
@@ -105,6 +116,7 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         choice: PageOptions = DEFAULT_CHOICE,
         book: Book | None = None,
         brand: Mapping[str, Any] | None = None,
+        renderers: int | None = None,
     ) -> None:
         self._brand = brand
         self._book = book
@@ -113,14 +125,18 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
 
         self._format = export_format
         self._accepted = accepted
-        self._renderer = None
+        self.renderers = list[Renderer]()
+        self._idle = queue.LifoQueue[Renderer]()
         if export_format.value in list(FileType):
             self._choice = replace(choice, file_type=FileType(export_format))
-            self._renderer = Renderer(font_folders(home))
+            count = 1 if book else renderers or min(MAX_RENDERERS, os.cpu_count() or 1)
+            self.renderers = [Renderer(font_folders(home)) for _ in range(count)]
+        for renderer in self.renderers:
+            self._idle.put(renderer)
 
     def __exit__(self, *error: object) -> None:
-        if self._renderer is not None:
-            self._renderer.close()
+        for renderer in self.renderers:
+            renderer.close()
 
     def export(self, resume: StoredResume) -> Exported:
         """Return the resume in this format, without what is hidden; or add it to the book.
@@ -128,13 +144,17 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         Raises TooLong and RenderingFailed for a PDF or Word document.
         """
         entry = resume.entry
-        if self._renderer is not None:
-            if self._book is not None:
-                rendered = self._book.draw(self._renderer, resume, self._accepted)
-                return Exported("", "", None, b"", missing=rendered.missing)
-            rendered = self._renderer.render_resume(
-                resume, self._choice, self._accepted, brand=self._brand
-            )
+        if self.renderers:
+            renderer = self._idle.get()
+            try:
+                if self._book is not None:
+                    rendered = self._book.draw(renderer, resume, self._accepted)
+                    return Exported("", "", None, b"", missing=rendered.missing)
+                rendered = renderer.render_resume(
+                    resume, self._choice, self._accepted, brand=self._brand
+                )
+            finally:
+                self._idle.put(renderer)
             names = self._names(file_name(entry.filename, entry.id, self._choice), entry.id)
             return Exported(*names, None, rendered.body, missing=rendered.missing)
         names = self._names(entry.filename, entry.id)
@@ -153,10 +173,9 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         Raises InvalidArgument if the first pages cannot be drawn.
         """
         assert self._book is not None
-        assert self._renderer is not None
         rows = [(drawn.name, drawn.resume.id, drawn.resume.name) for drawn in self._book.entries]
         try:
-            body = self._book.finish(self._renderer)
+            body = self._book.finish(self.renderers[0])
         except RenderingFailed as error:
             raise InvalidArgument(f"Cannot draw the contents of the book: {error}") from error
         return body, b"".join([CANDIDATES_START, *map(csv_line, rows)])
@@ -287,10 +306,10 @@ def export_resumes(
     InvalidArgument if a file cannot be written; files that were written before stay.
     """
     summary = ExportSummary()
-    for resume in resumes:
+    for resume, get_exported in _iter_exported(exporter, resumes):
         on_count(summary.exported)
         try:
-            exported = exporter.export(resume)
+            exported = get_exported()
             summary.existing += write(exported)
         except (TooLong, RenderingFailed) as error:
             summary.failed.append((resume.entry.id, error))
@@ -303,6 +322,28 @@ def export_resumes(
         if exported.missing is not None:
             summary.missing.append((exported.missing, resume.entry.id))
     return summary
+
+
+def _iter_exported(
+    exporter: Exporter, resumes: Iterable[StoredResume]
+) -> Iterator[tuple[StoredResume, Callable[[], Exported]]]:
+    """Yield each resume with a function that returns its export, which may be drawn already beside others."""
+    count = len(exporter.renderers)
+    if count < 2:
+        for resume in resumes:
+            yield resume, partial(exporter.export, resume)
+        return
+    pool = ThreadPoolExecutor(count, thread_name_prefix="export")
+    waiting = deque[tuple[StoredResume, Callable[[], Exported]]]()
+    try:
+        for resume in resumes:
+            waiting.append((resume, pool.submit(exporter.export, resume).result))
+            if len(waiting) > 2 * count:
+                yield waiting.popleft()
+        while waiting:
+            yield waiting.popleft()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def iter_resumes(

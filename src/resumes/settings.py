@@ -137,6 +137,10 @@ class Settings(BaseModel):
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     """API processes. Reads scale with them; SQLite has one writer at a time."""
 
+    renderers: Annotated[int | None, Field(ge=1, le=16)] = None
+    """Processes in which an export draws PDFs and Word documents; each takes about 100 MB. By default as
+    many as processors, at most 4."""
+
     rate_limit: bool | None = None
     """Whether requests are limited per key. By default only when listening beyond loopback."""
 

@@ -523,6 +523,27 @@ def test_one_that_cannot_be_drawn_is_named_and_the_others_are_written(
     assert len(list(tmp_path.glob("*.pdf"))) == 2
 
 
+@pytest.mark.parametrize("kind", ["pdf", "docx"])
+def test_several_renderers_write_the_same_files_as_one(
+    acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    long = {"summaries": {"column": 0, "items": [{"text": "word " * 4_000}] * 11}}
+    bodies = [a_resume("Ada", sections=long if number == 2 else a_text(f"{number}")["sections"])
+              for number in range(5)]  # fmt: skip
+    store_resumes(acme.home, *bodies)
+    results = []
+    for count in ("1", "3"):
+        monkeypatch.setenv("RESUMES_RENDERERS", count)
+        folder = tmp_path / count
+        exported = acme("export", "--all", "--format", kind, "--to", str(folder))
+        assert exported.exit_code == 1
+        files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        results.append((files, exported.stderr.replace(str(folder), "")))
+    assert results[0] == results[1]
+    assert len(results[0][0]) == 4
+    assert "Exported 4 resumes" in results[0][1]
+
+
 def test_those_that_take_too_long_are_named(
     acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -446,6 +446,7 @@ def export(
                 choice=choice,
                 book=bound,
                 brand=brand,
+                renderers=settings.renderers,
             )
         )
         write: Callable[[Exported], bool] = _put_exported

@@ -121,7 +121,9 @@ def export_chosen(
             unsearched = search_index.catch_up(store, owner.id, timeout_s=timeout_s)
         resumes = iter_resumes(store, owner.id, text, is_typing=True)
     brand = load_branding(settings.home, account).brand
-    with Exporter(kind, settings.format, home=settings.home, brand=brand) as exporter:
+    with Exporter(
+        kind, settings.format, home=settings.home, brand=brand, renderers=settings.renderers
+    ) as exporter:
         summary = export_resumes(
             exporter, _until_canceled(resumes), partial(exporter.write, target, overwrite=False)
         )
