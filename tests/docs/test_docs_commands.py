@@ -13,6 +13,7 @@ import pytest
 
 from cli.main import resumes as command_line
 from resumes import analyzer
+from resumes.rendering.branding import load_branding
 from resumes.settings import load_settings
 from tests.support import engines, postgres
 from tests.support.pages import Step, all_pages, blocks, steps
@@ -235,12 +236,25 @@ def test_every_settings_file_that_a_page_shows_can_be_used(tmp_path: Path) -> No
     shown = [
         "\n".join(lines)
         for name in names()
+        if name != "docs/branding.md"  # which shows another file
         for _, lines in blocks((REPOSITORY / name).read_text("utf-8"), "toml")
     ]
     assert shown
     for text in shown:
         (tmp_path / "config.toml").write_text(text, encoding="utf-8")
         assert load_settings(home=tmp_path).model_fields_set >= set(tomllib.loads(text))
+
+
+def test_the_house_style_that_its_page_shows_can_be_used(tmp_path: Path) -> None:
+    folder = tmp_path / "branding/acme"
+    folder.mkdir(parents=True)
+    page = (REPOSITORY / "docs/branding.md").read_text("utf-8")
+    ((_, lines),) = blocks(page, "toml")
+    (folder / "branding.toml").write_text("\n".join(lines), encoding="utf-8")
+    brand, problems = load_branding(tmp_path, "acme")
+    assert problems == ()
+    assert brand is not None
+    assert brand["footer"] in page
 
 
 def test_the_resume_that_the_format_page_shows_is_one() -> None:
