@@ -276,7 +276,13 @@ ROWS = (
     ((f"UPDATE imported_digests SET resume_id = '{'0' * 24}'",), "its resume was deleted"),
     ((f"UPDATE imported_files SET resume_id = '{LATER}'",), f"in imported_files, {LATER}"),
     ((f"UPDATE imported_items SET resume_id = '{LATER}'",), f"in imported_items, {LATER}"),
-    (("UPDATE accounts SET on_newer = 'replace'",), "a resume that no newer version would replace"),
+    (
+        (
+            "UPDATE accounts SET on_newer = 'replace'",
+            "UPDATE resumes SET is_person_indexed = NULL",
+        ),
+        "a resume that no newer version would replace",
+    ),
     ((f"UPDATE api_keys SET revoked_at = '{NOW}'",), "a revoked key, key_"),
     (("DELETE FROM key_directory",), "some keys are listed as active, but are not"),
     (

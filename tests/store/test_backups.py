@@ -23,6 +23,7 @@ from resumes.errors import (
 )
 from resumes.store import Store, accounts, api_keys, import_requests, importers, open_store
 from resumes.store.creation import Created, create
+from resumes.store.import_ledger import MAX_SOURCE_BYTES
 from resumes.store.row_bounds import iter_checked
 from resumes.store.sqlite import files
 from resumes.store.sqlite.driver import dbapi
@@ -520,7 +521,7 @@ FOREIGN = {
     "an outcome": ("imported_files", "outcome", "lost"),
     "items": ("imported_files", "items", "{}"),
     "a negative size": ("imported_files", "size_bytes", -1),
-    "a long source": ("imported_files", "source", b"x" * 70_000),
+    "a long source": ("imported_files", "source", b"x" * (MAX_SOURCE_BYTES + 1)),
     "an ID": ("imported_items", "resume_id", "../../etc/passwd"),
     "a long title": ("resumes", "title", LONG),
     "a long person": ("resumes", "name", LONG),

@@ -32,6 +32,7 @@ from importer.service import FileReport
 from resumes.errors import Conflict
 from resumes.external_analyzer import ExternalAnalyzer
 from resumes.listener import CannotListen, listen
+from resumes.output_files import drafted, replace
 from resumes.settings import ANALYZED_FILE, CONFIG_NAME, Settings
 from resumes.store import accounts
 from resumes.store.import_ledger import FileOutcome
@@ -188,7 +189,8 @@ def _import(demo: Demo, stop: threading.Event) -> None:
         if (analyzer := find_analyzer()) and not config.exists():
             # The services that the demo starts use it, too.
             command = [sys.executable, str(analyzer), ANALYZED_FILE]
-            config.write_text(f"analyzer = {json.dumps(command)}\n")
+            with drafted(config, replace) as file:
+                file.write(f"analyzer = {json.dumps(command)}\n".encode())
             demo.settings = demo.session.settings(port=demo.settings.port, analyzer=command)
             endings = (".json", ".pdf")
         settings = demo.settings
