@@ -76,6 +76,7 @@ def test_s8_a_transaction_holds_one_account(store: Store) -> None:
     assert sum(seen.sizes) == len(requests)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("is_async", [False, True])
 def test_s8_deletes_in_a_busy_account_leave_a_thread_to_the_others(
     store: Store, url: str, an_account: MakeAccount, is_async: bool
