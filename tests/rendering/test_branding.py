@@ -139,6 +139,7 @@ def test_a_book_shows_it_on_its_first_page_and_each_resume(
         ("logo.png", png()[:45] + b"xx" + png()[47:], "the image is damaged"),
         ("logo.png", png(2_001, 1), "larger than 2,000 pixels"),
         ("branding.toml", "name =", "Invalid value"),
+        ("branding.toml", "name = " + "[" * 8_000, "nested too deeply"),
         ("branding.toml", "nome = 'x'", "unknown: nome. Use name, contact_lines"),
         ("branding.toml", "name = 1", "each text must have up to 120 characters"),
         ("branding.toml", "contact_lines = 'x'", "must be a list of up to 6 texts"),

@@ -76,6 +76,8 @@ def _load(folder: Path, seen: tuple[tuple[str, int, int], ...]) -> Branding:
             problems.append(f"{folder / name}: {error.strerror}")
         except (ValueError, ElementTree.ParseError, zlib.error) as error:
             problems.append(f"{folder / name}: {error}")
+        except RecursionError:
+            problems.append(f"{folder / name}: nested too deeply")
     brand = {"name": "", "lines": [], "footer": "", "replace_contact": False, "logo": ""} | found
     brand["alt"] = brand["name"] or folder.name
     shows = any(brand[part] for part in ("name", "lines", "footer", "logo"))
