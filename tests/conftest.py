@@ -227,3 +227,13 @@ def url(engine: engines.Engine, tmp_path: Path) -> Iterator[str]:
     """The address of an empty store."""
     with engine.a_store(tmp_path) as url:
         yield url
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for temporary files, in which nothing is left at the end."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert not [*folder.iterdir()]

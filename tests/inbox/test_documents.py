@@ -2,8 +2,7 @@
 
 import json
 import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,8 @@ from tests.support.inbox.builders import Inbox, Moment, die, killing_at
 from tests.support.resumes import a_document
 from tests.support.waiting import is_running, wait_until
 
+pytestmark = pytest.mark.usefixtures("temporary")
+
 ECHO = """
 text = open(FILE, "rb").read().decode()
 tell("ran", text)
@@ -28,16 +29,6 @@ sys.stderr.write("looked at " + name)
 print(RESUME.replace("Ada Example", name))
 """
 """Writes a resume with the name that follows `of ` in the document."""
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for temporary files, in which nothing is left at the end."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    assert not [*folder.iterdir()]
 
 
 def analyzing(folder: Path, code: str = ECHO, **settings: Any) -> dict[str, Any]:

@@ -12,6 +12,13 @@ FILE = sys.argv[-1]
 def tell(name, text):
     with open(os.path.join({folder!r}, name), "a") as file:
         file.write(str(text) + "\\n")
+def fork_away():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            tell("pid", os.getpid())
+            time.sleep(600)
+        os._exit(0)
 RESUME = {resume!r}
 """
 
@@ -19,8 +26,8 @@ RESUME = {resume!r}
 def an_analyzer(folder: Path, code: str = "print(RESUME)") -> list[str]:
     """Return the command of an analyzer with this code.
 
-    It may use FILE, RESUME (a valid one, as JSON) and `tell(name, text)`, which adds a line to a file in
-    the folder.
+    It may use FILE, RESUME (a valid one, as JSON), `tell(name, text)`, which adds a line to a file in the
+    folder, and `fork_away()`, which starts a process of a session of its own that tells its `pid`.
     """
     program = folder / "analyze"
     begin = TELLS.format(folder=str(folder), resume=a_document().decode())

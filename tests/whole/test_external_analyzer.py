@@ -7,7 +7,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,9 @@ from tests.support.analyzers import an_analyzer, private_folders, told
 from tests.support.resumes import a_document
 from tests.support.waiting import is_running, wait_until
 
+pytestmark = pytest.mark.usefixtures("temporary")
+
 PDF = b"%PDF-1.7 of a person"
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for temporary files, in which nothing is left at the end."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    assert not [*folder.iterdir()]
 
 
 def run(command: list[str], timeout_s: float = 60, **arguments: Any) -> bytes:
@@ -138,13 +129,7 @@ def test_an_analyzer_that_does_not_finish_is_killed(tmp_path: Path, behavior: st
 
 
 FORKS_AWAY = """
-for number in range(3):
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0:
-            tell("pid", os.getpid())
-            time.sleep(600)
-        os._exit(0)
+for number in range(3): fork_away()
 subprocess.Popen(["sleep", "600"])
 while len(open(os.path.join(os.path.dirname(sys.argv[0]), "pid")).readlines()) < 3:
     time.sleep(0.01)

@@ -48,16 +48,10 @@ def none_is_left(folder: Path, temporary: Path) -> None:
 MISBEHAVING = """
 text = open(FILE).read().partition("of ")[2]
 name = text.partition(" ")[0]
-def fork_away():
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0:
-            tell("pid", os.getpid())
-            time.sleep(600)
-        os._exit(0)
-    subprocess.Popen(["sleep", "600"], start_new_session=True)
 if "crashes" in text: os.abort()
-if "forks" in text: fork_away()
+if "forks" in text:
+    fork_away()
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
 if "ignores" in text:
     for number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)
 if "changes" in text:
