@@ -67,7 +67,7 @@ def run(
             signal.signal(number, signal.SIG_DFL)
         with contextlib.suppress(
             OSError
-        ):  # Linux may weigh sessions, whatever their processes' niceness
+        ):  # Linux may share processors among sessions, not processes
             Path("/proc/self/autogroup").write_text(str(NICENESS))
         with contextlib.suppress(OSError):  # out of memory, Linux kills it before the service
             Path("/proc/self/oom_score_adj").write_text("1000")

@@ -3,7 +3,8 @@
     stored document ── page (what stands where) ── JSON ── child ─┬─ Typst, resume.typ, fonts ── PDF
                                                                   └─ word, python-docx ── Word
 
-`book` joins the PDFs of many resumes. Data is never source, so nothing in a resume can do more than be text (docs/pdf.md).
+`book` joins the PDFs of many resumes. Data is never source, so nothing in a resume can do more than be
+text (docs/pdf.md).
 """
 
 from resumes.rendering.page import (
