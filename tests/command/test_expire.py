@@ -1,9 +1,15 @@
 """Resumes that their plan no longer keeps: listed, then erased."""
 
+import random
+import signal
+import subprocess
+from contextlib import suppress
+from functools import partial
+
 import pytest
 
 from resumes.clock import system_clock
-from resumes.store import accounts, open_store
+from resumes.store import Store, accounts, open_store
 from resumes.store.retention import DAY_US, SLICE_RESUMES, count_expired
 from tests.command.conftest import CommandLine, a_resume, start, store_resumes
 from tests.support.store.builders import add_resumes, find_flaws
@@ -21,8 +27,8 @@ def old(acme: CommandLine) -> CommandLine:
     return acme
 
 
-def listed(run: CommandLine) -> list[str]:
-    return [resume["title"] for resume in run.answers("list", "--json")["resumes"]]
+def listed(run: CommandLine, *words: str) -> list[str]:
+    return [resume["title"] for resume in run.answers("list", *words, "--json")["resumes"]]
 
 
 def test_a_plan_that_keeps_resumes_for_days_says_whom_that_concerns(old: CommandLine) -> None:
@@ -87,22 +93,37 @@ def test_what_was_listed_is_erased_and_said(old: CommandLine) -> None:
     assert old("expire", "--yes").stderr == "Erased 2 resumes.\n"
 
 
+def has_erased(store: Store, before: int) -> bool:
+    return count_expired(store) > before
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(100, marks=pytest.mark.campaign(minutes=3))])
 @pytest.mark.slow
 def test_a_command_that_was_killed_comes_to_the_same_end_when_it_is_repeated(
-    acme: CommandLine,
+    acme: CommandLine, kills: int
 ) -> None:
-    count, then_us = 20 * SLICE_RESUMES, system_clock() - 31 * DAY_US
+    choose, then_us = random.Random(1), system_clock() - 31 * DAY_US
+    count = (20 + 6 * kills) * SLICE_RESUMES
     acme.succeeds("plans", "set", "free", "--max-resumes", "unlimited", "--keep-days", "30")
+    acme.succeeds("accounts", "create", "bolt", "--plan", "business")
     with open_store(f"sqlite:///{acme.home}/resumes.db", clock=lambda: then_us) as store:
         add_resumes(store, accounts.get_account(store, "acme"), count)
+        add_resumes(store, accounts.get_account(store, "bolt"), SLICE_RESUMES)
     store_resumes(acme.home, a_resume("New"))
+    erased = 0
     with open_home(acme.home) as store:
-        with start("--home", str(acme.home), "expire", "--yes") as process:
-            wait_until(lambda: count_expired(store) > 0)
-            process.kill()
-        erased = count_expired(store)
-        assert (erased % SLICE_RESUMES, find_flaws(store)) == (0, [])
-        assert accounts.get_account(store, "acme").resume_count == count + 1 - erased
+        for _ in range(kills):
+            with start("--home", str(acme.home), "expire", "--yes") as process:
+                wait_until(partial(has_erased, store, erased))
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(choose.uniform(0, 0.01))
+                process.kill()
+                assert process.wait() == -signal.SIGKILL
+            erased = count_expired(store)
+            assert erased % SLICE_RESUMES == 0
+            assert accounts.get_account(store, "acme").resume_count == count + 1 - erased
 
-    assert acme.answers("expire", "--yes", "--json")["erased"] == count - erased
-    assert listed(acme) == ["New Resume"]
+        assert find_flaws(store) == []
+        assert acme.answers("expire", "--yes", "--json")["erased"] == count - erased
+        assert listed(acme, "--account", "acme") == ["New Resume"]
+        assert accounts.get_account(store, "bolt").resume_count == SLICE_RESUMES
