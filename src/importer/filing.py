@@ -94,7 +94,9 @@ def parse_report(body: bytes) -> dict[str, Any]:
             report = json.loads(body)
             if isinstance(report, dict) and report.get(MARKER) == VERSION:
                 # 1.0.0 wrote `claim_id`.
-                return {to_camel(name): value for name, value in report.items()}
+                return {MARKER: VERSION} | {
+                    to_camel(name): value for name, value in report.items() if name != MARKER
+                }
     return {}
 
 

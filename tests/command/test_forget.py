@@ -3,10 +3,13 @@
 import gzip
 import io
 import json
+import random
 import shutil
+import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ from importer import personal_files
 from resumes import analyzer, output_files
 from resumes.store import Store, accounts, creation, schema, search_index, stored_resumes
 from resumes.store.creation import IdempotencyKey, NewResume
-from tests.command.conftest import CommandLine
+from tests.command.conftest import CommandLine, start
 from tests.support import postgres
 from tests.support.inbox.packing import zipped
 from tests.support.stores import make_store_file, open_home
@@ -207,6 +210,40 @@ def test_killed_at_any_step_and_repeated_it_comes_to_the_same_end(
         shutil.rmtree(run.home)
 
 
+def forget_within(run: CommandLine, limit_s: float) -> float | None:
+    """Forget the person; return the seconds it took after it had listed what it found, or None if it was
+    killed at the limit."""
+    with start("--home", str(run.home), "forget", EMAIL, "--yes") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        began_s = monotonic()
+        try:
+            process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return None
+        return monotonic() - began_s
+
+
+@pytest.mark.campaign(minutes=5)
+def test_killed_at_random_moments_and_repeated_it_comes_to_the_same_end(
+    filled: Path, tmp_path: Path
+) -> None:
+    whole, choose, kills = CommandLine(tmp_path / "whole"), random.Random(1), 0
+    shutil.copytree(filled, whole.home)
+    took_s = forget_within(whole, 60)
+    assert took_s is not None
+    expected = state(whole)
+    while kills < 100:
+        run = CommandLine(tmp_path / "killed")
+        shutil.copytree(filled, run.home)
+        while forget_within(run, choose.uniform(0, took_s)) is None:
+            kills += 1
+        assert mentions(run.home) == []
+        assert state(run) == expected
+        shutil.rmtree(run.home)
+
+
 def test_a_forgotten_person_comes_back_only_when_it_is_lifted(
     acme: CommandLine, tmp_path: Path
 ) -> None:
@@ -273,6 +310,40 @@ def test_the_export_has_all_that_the_person_may_ask_for(acme: CommandLine, tmp_p
         assert json.loads(archive.read(names[0]))["header"]["email"] == EMAIL
         assert archive.read(names[1]).startswith(b"%PDF")
     assert "already exists" in acme.fails(1, "forget", EMAIL, "--yes", "--export", str(export))
+
+
+def test_what_is_shown_first_tells_people_of_one_address_apart(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    for name in (NAME, "Xyzzy B. Plughsson"):
+        acme.succeeds("import", "-", stdin=of(name, EMAIL))
+    mine = next(row for row in acme.answers("list", "--json")["resumes"] if NAME in row["title"])
+    target = tmp_path / "person.zip"
+    said = acme("forget", mine["id"], "--dry-run", "--export", str(target))
+    assert f'resume  {mine["id"]}  "{NAME}", acme, created ' in said.stdout
+    assert 'Kept, since the name is another one: a resume of "Xyzzy B. Plughsson".' in said.stderr
+    with zipfile.ZipFile(target) as archive:
+        (history,) = json.loads(archive.read("history.json"))
+    assert (history["id"], history["erasedAt"]) == (mine["id"], None)
+    assert len(names_in(acme)) == 2
+    assert "Kept" not in acme("forget", EMAIL, "--dry-run").stderr
+
+
+def test_others_of_a_file_that_was_written_again_can_be_retried(acme: CommandLine) -> None:
+    folder = acme.home / "inbox/acme"
+    folder.mkdir(parents=True, exist_ok=True)
+    broken = other(1).replace(b'"sections"', b'"sektions"')
+    (folder / "class.ndjson").write_bytes(theirs() + b"\n" + broken + b"\n")
+    acme("watch", "--once", "--settle", "0")
+    assert "Erased 1 resume and 0 files, and wrote 1 file without the person." in (
+        acme("forget", EMAIL, "--yes").stderr
+    )
+    (file,) = (acme.home / "inbox/_failed").rglob("*.ndjson")
+    file.write_bytes(other(1) + b"\n")
+    (failed,) = acme.answers("imports", "list", "--outcome", "failed", "--json")["files"]
+    acme.succeeds("imports", "retry", failed["id"])
+    acme("watch", "--once", "--settle", "0")
+    assert names_in(acme) == {f"{OTHERS[1]} Resume"}
 
 
 def test_an_older_backup_or_account_file_does_not_bring_a_person_back(

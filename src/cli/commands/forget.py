@@ -22,7 +22,7 @@ from importer.filing import load_report, report_path
 from importer.json_texts import CannotUnpack
 from importer.options import Limits
 from importer.personal_files import Action, PersonalFile, Search
-from resumes.analyzer.person import person_of
+from resumes.analyzer.person import find_email, person_of
 from resumes.clock import system_clock, timestamp
 from resumes.errors import NotFound
 from resumes.export import Exporter, ExportFormat
@@ -39,6 +39,11 @@ from resumes.watched_names import is_document
 
 MAX_PASSES = 3
 """How often what is found is erased: an importer may have filed a file meanwhile."""
+
+NOT_ERASED = (
+    "No such person was erased. Give what was given when the person was erased; instead of the ID of a "
+    'resume, its name and address: "Ada Lovelace <ada@example.org>"'
+)
 
 BEYOND_REACH = (
     "Not reached: backups and exports, wherever they are, and logs. docs/erasing.md says what to do about "
@@ -57,7 +62,11 @@ BEYOND_REACH = (
     help="First write a zip file for the person: each resume as JSON and PDF, and when each was "
     "created and erased.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what was found, and change nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show what was found, write --export if given, and erase nothing.",
+)
 @click.option("--lift", is_flag=True, help="Accept resumes of the person again.")
 @YES
 @pass_session
@@ -92,18 +101,18 @@ def forget(
             raise
         if lift:
             was = forgotten.lift(store, subjects, scope)
-            sentence = (
-                "Resumes of this person are accepted again."
-                if was
-                else "No such person was erased."
-            )
+            sentence = "Resumes of this person are accepted again." if was else NOT_ERASED
             session.answer({"lifted": was}, sentence)
             return ExitCode.DONE if was else ExitCode.FAILED
         erasure = _Erasure(store, settings, accounts, scope, subjects, targets)
         resumes, files = erasure.find()
         if not session.as_json:
             _show(accounts, resumes, files)
+            for name in erasure.find_others(resumes):
+                say(safe_text(f'Kept, since the name is another one: a resume of "{name}".'))
         if dry_run:
+            if output is not None:
+                _export(output, settings, accounts, resumes, is_erased=False)
             if session.as_json:
                 put_json(_as_json(accounts, resumes, files, erased=False))
             elif resumes or files:
@@ -112,12 +121,17 @@ def forget(
         if not yes:
             confirm("Erase all of this for good?")
         if output is not None:
-            _export(output, settings, accounts, resumes)
+            _export(output, settings, accounts, resumes, is_erased=True)
         left = erasure.erase(resumes, files)
     if session.as_json:
         put_json(_as_json(accounts, resumes, files, erased=True) | {"left": left})
     else:
-        say(f"Erased {counted(len(resumes), 'resume')} and {counted(len(files), 'file')}.")
+        gone = [file for file in files if file.action is Action.ERASE]
+        changed = [file for file in files if file.action is Action.REWRITE]
+        sentence = f"Erased {counted(len(resumes), 'resume')} and {counted(len(gone), 'file')}"
+        if changed:
+            sentence += f", and wrote {counted(len(changed), 'file')} without the person"
+        say(f"{sentence}.")
     for line in left:
         say(safe_text(line))
     for root in erasure.away:
@@ -187,6 +201,17 @@ class _Erasure:
                 if not self._scope or self._is_in_scope(file.path)
             )
             return resumes, [*found]
+
+    def find_others(self, resumes: Sequence[StoredPerson]) -> list[str]:
+        """Return the names on resumes with the same addresses that are not to be erased: of other people, or of
+        the same one under another name."""
+        addresses = {find_email(each.document) for each in resumes} - {None}
+        subjects = {Subject.of_email(address) for address in addresses if address}
+        if subjects <= {*self._subjects}:
+            return []
+        ids = [account.id for account in self._accounts]
+        found = forgetting.find_resumes(self._store, subjects, ids)
+        return sorted({each.name or "" for each in found if each.id not in self._known})
 
     def _search(self) -> Search:
         settings = self._settings
@@ -273,8 +298,10 @@ def _show(
 ) -> None:
     names = {account.id: account.name for account in accounts}
     for each in resumes:
-        created = instant(each.stored.entry.created_at)
-        put(f"resume  {each.id}  {safe_text(names[each.account_id])}, created {created} UTC")
+        entry = each.stored.entry
+        name = f'"{entry.name}"' if entry.name else "no name"
+        where = f"{names[each.account_id]}, created {instant(entry.created_at)} UTC"
+        put(safe_text(f"resume  {each.id}  {name}, {where}"))
     words = {
         Action.ERASE: "to be erased",
         Action.REWRITE: "to be written without the person",
@@ -316,6 +343,8 @@ def _export(
     settings: Settings,
     accounts: Iterable[AccountInfo],
     resumes: Sequence[StoredPerson],
+    *,
+    is_erased: bool,
 ) -> None:
     """Write what the person may ask for: JSON, PDF, and when each came and went."""
     names = {account.id: account.name for account in accounts}
@@ -325,7 +354,7 @@ def _export(
             "id": each.id,
             "createdAt": each.stored.entry.created_at,
             "updatedAt": each.stored.entry.updated_at,
-            "erasedAt": timestamp(system_clock()),
+            "erasedAt": timestamp(system_clock()) if is_erased else None,
         }
         for each in resumes
     ]
@@ -341,3 +370,4 @@ def _export(
                 for each in resumes:
                     exported = exporter.export(each.stored)
                     archive.writestr(exported.name_with_id, exported.body)
+    say(safe_text(f"Wrote {output.path}."))

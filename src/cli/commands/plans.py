@@ -135,7 +135,7 @@ def set_(
         if plan is None and not any(
             affected.count for affected in (effects.over, effects.unlisted, effects.due)
         ):
-            say("No account would be affected.")
+            say("No account has more resumes than that, loses API listing, or has resumes due now.")
     _say_effects(effects, max_resumes)
 
 
