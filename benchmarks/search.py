@@ -1,11 +1,13 @@
 """What searching costs: finding, indexing, and what an indexer takes from creates.
 
-    .venv/bin/python -m benchmarks.search [--resumes N] [--postgresql VERSION] [--corpus FILE]
+    .venv/bin/python -m benchmarks.search [--resumes N] [--corpus FILE]
+        [--postgresql VERSION | --store FILE]
 
 Makes a store in a temporary folder (TMPDIR chooses the disk) and leaves nothing behind. On PostgreSQL
-it is a server of its own. The resumes are those of the corpus, a tar file of resumes in the analyzer
-format, or else the samples, with other words in place of 38 % of theirs, a fifth of them rare, and with
-names, addresses, places and skills that are made up. 48 accounts have them, the first one 60 %.
+it is a server of its own. A store FILE is filled up to N, indexed and kept, for another benchmark. The
+resumes are those of the corpus, a tar file of resumes in the analyzer format, or else the samples, with
+other words in place of 38 % of theirs, a fifth of them rare, and with names, addresses, places and skills
+that are made up. 48 accounts have them, the first one 60 %.
 
 `--creates` and `--idle` set the amounts of what is measured besides; 0 skips that part.
 """
@@ -104,6 +106,10 @@ class Mixer:
         self.places = [self._made(choose.choice((2, 3))) for _ in range(300)]
         self.skills = [self._made(choose.choice((2, 3))) for _ in range(2_000)]
 
+    def begin_at(self, number: int) -> None:
+        """Make others than from the beginning."""
+        self._random.seed(number)
+
     def _made(self, syllables: int) -> str:
         return "".join(self._random.choices(SYLLABLES, k=syllables))
 
@@ -159,9 +165,12 @@ def create_many(store: Store, account: AccountInfo, new: Iterator[NewResume], ba
         creation.create(store, account.id, some, deadline_s=60)
 
 
-def fill(store: Store, known: Sequence[AccountInfo], mixer: Mixer, resumes: int) -> None:
-    choose, made = random.Random(2), iter(mixer)
-    for _ in range(resumes // BATCH):
+def fill(store: Store, mixer: Mixer, resumes: int) -> None:
+    known = accounts.list_accounts(store)
+    before = sum(account.resume_count for account in known)
+    mixer.begin_at(before)
+    choose, made = random.Random(2 + before), iter(mixer)
+    for _ in range((resumes - before) // BATCH):
         # The accounts take turns, as in a service.
         few = choose.choices(known[1:], k=10)
         create_many(store, known[0], islice(made, int(BATCH * LARGEST)), BATCH)
@@ -271,7 +280,9 @@ def measure_indexing(store: Store, resumes: int) -> None:
 
 
 def measure_words(mixer: Mixer) -> None:
-    documents = [mixer.document() for _ in range(300)]
+    warm, documents = ([mixer.document() for _ in range(count)] for count in (2_000, 300))
+    for document in warm:
+        index_tokens(document, title=None, name=None)
     began_s = time.process_time()
     tokens = [index_tokens(document, title=None, name=None) for document in documents]
     took_s = time.process_time() - began_s
@@ -337,9 +348,11 @@ def measure_idle(store: Store, span_s: float) -> None:
 
 
 @contextlib.contextmanager
-def a_store(version: str | None) -> Iterator[Store]:
+def a_store(version: str | None, kept: Path | None) -> Iterator[Store]:
     with contextlib.ExitStack() as stack:
-        if version is None:
+        if kept is not None:
+            url = f"sqlite:///{kept.resolve()}"
+        elif version is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             url = f"sqlite:///{folder}/r.db"
         else:
@@ -355,6 +368,7 @@ def main() -> None:
     parser.add_argument("--creates", type=int, default=30_000)
     parser.add_argument("--idle", type=float, default=10)
     parser.add_argument("--postgresql", metavar="VERSION", choices=postgres.VERSIONS)
+    parser.add_argument("--store", type=Path)
     parser.add_argument("--corpus", type=Path)
     arguments = parser.parse_args()
     engine = (
@@ -365,10 +379,13 @@ def main() -> None:
     print(f"{engine}, {arguments.resumes:,} resumes\n")
     mixer = Mixer(arguments.corpus)
     measure_words(mixer)
-    with a_store(arguments.postgresql) as store:
+    with a_store(arguments.postgresql, arguments.store) as store:
         plans.set_plan_limits(store, PlanChange("business", None))
-        known = [accounts.create_account(store, f"a{n}", plan="business") for n in range(ACCOUNTS)]
-        fill(store, known, mixer, arguments.resumes)
+        if not (known := accounts.list_accounts(store)):
+            for number in range(ACCOUNTS):
+                accounts.create_account(store, f"a{number:02}", plan="business")
+            known = accounts.list_accounts(store)
+        fill(store, mixer, arguments.resumes)
         measure_indexing(store, arguments.resumes)
         for account in (known[0], known[1]):
             count = accounts.get_account(store, account.name).resume_count

@@ -206,34 +206,46 @@ def index_tokens(
     if max(map(len, tokens)) > MAX_WORD_CHARS:
         others.update([token for token in tokens if len(token) > MAX_WORD_CHARS])
     tokens -= others
-    for token in others:
-        tokens.update(_words(token))
+    tokens.update(*map(_WORDS.__getitem__, others))
     for group in BY_BEGINNINGS:
-        for chunk in texts[group].split():
-            tokens.update(_beginnings(group + chunk))
+        chunks = [group + chunk for chunk in texts[group].split()]
+        tokens.update(*map(_BEGINNINGS.__getitem__, chunks))
     if len(tokens) > MAX_TOKENS:
         in_order = sorted(tokens, key=lambda token: (GROUPS.find(token[0]), token))
         tokens = set(in_order[:MAX_TOKENS])
     return tokens
 
 
-def _kept(function: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Keep the last 20,000 results for texts of usual length."""
-    keeping = lru_cache(maxsize=20_000)(function)
-    return lambda text: (keeping if len(text) <= MAX_WORD_CHARS else function)(text)
+class _Memo(dict[str, list[str]]):
+    """Results of a function for texts of usual length; reading one costs less than a call."""
+
+    _MAX_SIZE: Final = 20_000
+
+    def __init__(self, function: Callable[[str], list[str]]) -> None:
+        self._function = function
+
+    def __missing__(self, text: str) -> list[str]:
+        result = self._function(text)
+        if len(text) <= MAX_WORD_CHARS:
+            if len(self) >= self._MAX_SIZE:
+                self.clear()
+            self[text] = result
+        return result
 
 
-@_kept
 def _words(tagged: str) -> list[str]:
     """Return the tokens of a part of a text without blanks, which begins with the group's letter."""
     return [tagged[0] + word for word in words_in(tagged[1:])]
 
 
-@_kept
 def _beginnings(tagged: str) -> list[str]:
     """Return the beginnings of these tokens."""
     return [
         token[:end]
-        for token in ([tagged] if tagged.isalnum() else _words(tagged))
+        for token in ([tagged] if tagged.isalnum() else _WORDS[tagged])
         for end in range(2, min(len(token), MAX_BEGINNING_CHARS + 1) + 1)
     ]
+
+
+_WORDS: Final = _Memo(_words)
+_BEGINNINGS: Final = _Memo(_beginnings)
