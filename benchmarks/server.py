@@ -2,6 +2,7 @@
 accounts of any size.
 
     .venv/bin/python -m benchmarks.server [--seconds S] [--rounds K] [--workers N] [--sizes N,N,N]
+    .venv/bin/python -m benchmarks.server --erasing HOME [--seconds S] [--rounds K]
 
 Needs wrk, as https://github.com/wg/wrk makes it and Debian packages it, and Linux, whose /proc says
 what processors did. Makes homes of its own in a temporary folder, and leaves nothing behind.
@@ -10,6 +11,8 @@ what processors did. Makes homes of its own in a temporary folder, and leaves no
               `resumes serve`, to the same with rate limits that nobody reaches, and to the ceiling:
               the same server with nothing behind it, which parses, checks and answers
     pages     an account of each size; a page of 20 after a place chosen by chance, over HTTP
+    erasing   the store of HOME, which is changed, gets 100,000 resumes that are due; POST and GET before,
+              while and after the service erases them
 """
 
 import argparse
@@ -30,12 +33,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from resumes import analyzer
+from resumes.clock import system_clock, timestamp
 from resumes.settings import load_settings
-from resumes.store import Store, accounts, api_keys, creation, open_store, plans, stored_resumes
+from resumes.store import (
+    Store,
+    accounts,
+    api_keys,
+    creation,
+    open_store,
+    plans,
+    retention,
+    stored_resumes,
+)
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, NewResume
 from resumes.store.entry import Entry
 from resumes.store.plans import PlanChange
+from resumes.store.search_index import Indexer, list_behind
+from resumes.store.store import set_facts
 from server import service
 
 SAMPLE = Path(__file__).parents[1] / "sample_data" / "nurse-double-column-en.json"
@@ -45,6 +60,7 @@ CONNECTIONS = 32
 START_S = 20.0
 BATCH = 500
 CURSORS = 200
+DUE = 100_000
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 UNITS_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 UNREACHED = 1_000_000
@@ -285,6 +301,42 @@ def measure_pages(sizes: Sequence[int], seconds: int, rounds: int) -> None:
         print(f"  p50 of {sizes[-1]:,} to {sizes[0]:,}: {last / first:.2f}")
 
 
+def measure_erasing(home: Path, seconds: int, rounds: int) -> None:
+    then_us = system_clock() - 31 * retention.DAY_US
+    url = f"sqlite:///{home}/resumes.db"
+    with open_store(url) as store, open_store(url, clock=lambda: then_us) as past:
+        plans.set_plan_limits(store, PlanChange("business", None))
+        plans.set_plan_limits(store, PlanChange("free", DUE))
+        due = accounts.create_account(store, "due", plan="free")
+        new = [
+            NewResume(analyzer.parse(path.read_bytes())) for path in SAMPLE.parent.glob("*-en.json")
+        ]
+        for _ in range(DUE // BATCH):
+            creation.create(past, due.id, list(itertools.islice(itertools.cycle(new), BATCH)))
+        while list_behind(store):
+            Indexer(store).step()
+        accounts.create_account(store, "ada", plan="business")
+        key = api_keys.create_key(store, "ada").secret
+        before = sum(one.resume_count for one in accounts.list_accounts(store))
+        print(f"{before:,} resumes, {DUE:,} of them due")
+        with running(SERVE, home, key, rate_limit=False) as server:
+            found: dict[str, list[Load]] = {}
+            for part in ("before", "while it erases", "after"):
+                if part == "while it erases":
+                    plans.set_plan_limits(store, PlanChange("free", DUE, keep_days=30))
+                    store.write(lambda session: set_facts(session, swept_at=timestamp(0)))
+                    while not retention.count_expired(store):
+                        time.sleep(0.1)
+                began, began_s = retention.count_expired(store), time.monotonic()
+                for _, method in itertools.product(range(rounds), ("POST", "GET")):
+                    found.setdefault(f"{method} {part}", []).append(load(server, method, seconds))
+                erased = retention.count_expired(store) - began
+                print(f"erased {part}: {erased / (time.monotonic() - began_s):,.0f} a second")
+                plans.set_plan_limits(store, PlanChange("free", DUE))
+        for name, loads in sorted(found.items()):
+            show(name, median(loads))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="The API under load, and what a request costs.")
     parser.add_argument("--seconds", type=int, default=4, help="of each load [4]")
@@ -295,6 +347,7 @@ def main() -> None:
         default="1000,100000,1000000",
         help="resumes of the accounts whose pages are asked for; empty for none",
     )
+    parser.add_argument("--erasing", type=Path, metavar="HOME", help="what erasing costs others")
     parser.add_argument("--ceiling", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ceiling:
@@ -302,6 +355,9 @@ def main() -> None:
         return
     if shutil.which("wrk") is None:
         raise SystemExit("wrk is missing (Debian: apt install wrk)")
+    if options.erasing:
+        measure_erasing(options.erasing, options.seconds, options.rounds)
+        return
     print(f"{SAMPLE.name}, {SAMPLE.stat().st_size:,} bytes; {CONNECTIONS} connections\n")
     measure_load(options.seconds, options.rounds, options.workers)
     if options.sizes:
