@@ -39,7 +39,7 @@ from resumes.rendering import (
 from resumes.rendering.book import MAX_RESUMES, Book
 from resumes.rendering.fonts import font_folders
 from resumes.rendering.page import file_name
-from resumes.spreadsheet import CANDIDATES_START, csv_line, csv_row
+from resumes.spreadsheet import CANDIDATES_START, CSV_START, csv_line, csv_row
 from resumes.store import stored_resumes
 from resumes.store.search import iter_entries
 from resumes.store.store import Store
@@ -119,11 +119,12 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         renderers: int | None = None,
     ) -> None:
         self._brand = brand
-        self._book = book
+        self.book = book
         self._written: set[str] = set()
         """The names of the written files, without case."""
 
         self._format = export_format
+        self.is_table = export_format is ExportFormat.CSV
         self._accepted = accepted
         self.renderers = list[Renderer]()
         self._idle = queue.LifoQueue[Renderer]()
@@ -147,8 +148,8 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         if self.renderers:
             renderer = self._idle.get()
             try:
-                if self._book is not None:
-                    rendered = self._book.draw(renderer, resume, self._accepted)
+                if self.book is not None:
+                    rendered = self.book.draw(renderer, resume, self._accepted)
                     return Exported("", "", None, b"", missing=rendered.missing)
                 rendered = renderer.render_resume(
                     resume, self._choice, self._accepted, brand=self._brand
@@ -161,24 +162,25 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         if self._format is ExportFormat.ANALYZER:
             content = public_json(resume.document, self._accepted)
             return Exported(*names, content, _indented(content))
-        if self._format is ExportFormat.CSV:
+        if self.is_table:
             return Exported(*names, None, csv_row(resume, self._accepted))
         view = shown_view(resume.document, self._accepted, resume.first_month)
         content = orjson.dumps(to_jsonresume(view))
         return Exported(*names, content, _indented(content), sections_left_out(view))
 
-    def finish_book(self) -> tuple[bytes, bytes]:
-        """Return the book of the exported resumes; and as CSV, who each of its candidates is.
-
-        Raises InvalidArgument if the first pages cannot be drawn.
-        """
-        assert self._book is not None
-        rows = [(drawn.name, drawn.resume.id, drawn.resume.name) for drawn in self._book.entries]
+    def finish_book(self) -> bytes:
+        """Return the book of the exported resumes. Raises InvalidArgument if its first pages cannot be drawn."""
+        assert self.book is not None
         try:
-            body = self._book.finish(self.renderers[0])
+            return self.book.finish(self.renderers[0])
         except RenderingFailed as error:
             raise InvalidArgument(f"Cannot draw the contents of the book: {error}") from error
-        return body, b"".join([CANDIDATES_START, *map(csv_line, rows)])
+
+    def list_candidates(self) -> bytes:
+        """Return as CSV who each candidate of the book is."""
+        assert self.book is not None
+        rows = [(drawn.name, drawn.resume.id, drawn.resume.name) for drawn in self.book.entries]
+        return b"".join([CANDIDATES_START, *map(csv_line, rows)])
 
     def _names(self, shown: str, resume_id: str) -> tuple[str, str]:
         """Return the two file names, which are never paths, even from a damaged store."""
@@ -194,7 +196,7 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         if there is anything else the new file gets the name with the ID. Raises InvalidArgument if the
         file cannot be written.
         """
-        try:
+        with _explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
             path = self._choose(folder, exported, overwrite=overwrite)
             is_taken = os.path.lexists(path)
@@ -202,15 +204,12 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
                 # Not flushed to the disk, as it can be exported again.
                 with drafted(path, Path.replace, mode=0o666) as file:
                     file.write(exported.body)
-        except OSError as error:
-            raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
         return is_taken
 
     def _choose(self, folder: Path, exported: Exported, *, overwrite: bool) -> Path:
         plain, with_id = Path(exported.name), Path(exported.name_with_id)
         first = [] if os.path.lexists(folder / with_id) else [plain]
-        numbered = (with_id.with_stem(f"{with_id.stem}-{number}") for number in itertools.count(2))
-        for name in itertools.chain(first, [with_id], numbered):
+        for name in itertools.chain(first, [with_id], _numbered(with_id)):
             path = folder / name
             if name.name.casefold() not in self._written and (
                 overwrite or _is_free_for(path, exported.body)
@@ -228,10 +227,8 @@ class SingleFile:
     """
 
     def __init__(
-        self, path: Path, name: str, plural: str, start: bytes, *, overwrite: bool
+        self, path: Path, plural: str = "", start: bytes = b"", *, overwrite: bool = False
     ) -> None:
-        if path.is_dir():
-            path /= name
         remedy = (
             f"--overwrite replaces only {plural}. Choose another file"
             if overwrite
@@ -253,6 +250,29 @@ class SingleFile:
 
         with self._output.explained(), drafted(self.path, finish, mode=0o666) as file:
             yield file
+
+
+def new_file(folder: Path, name: str) -> SingleFile:
+    """Return a new file in the folder, which is created if it is missing; numbered if the name is taken.
+
+    Raises InvalidArgument if that fails.
+    """
+    with _explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = itertools.chain([folder / name], _numbered(folder / name))
+        return SingleFile(next(path for path in paths if not os.path.lexists(path)))
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    return (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
 
 
 def _is_free_for(path: Path, body: bytes) -> bool:
@@ -373,17 +393,26 @@ def list_for_book(resumes: Iterable[StoredResume]) -> list[StoredResume]:
     return found
 
 
-def write_book(
-    exporter: Exporter, summary: ExportSummary, file: BinaryIO, names: SingleFile | None = None
-) -> None:
-    """Write the book of an export; and to `names`, if wanted, who each of its candidates is.
+def export_to_file(
+    exporter: Exporter,
+    resumes: Iterable[StoredResume],
+    file: BinaryIO,
+    *,
+    on_count: Callable[[int], None] = lambda exported: None,
+) -> ExportSummary:
+    """Export the resumes to one file: a book, or a CSV table.
 
-    Raises InvalidArgument if no resume could be drawn.
+    Raises InvalidArgument if no resume of a book could be drawn.
     """
-    if not summary.exported:
-        raise InvalidArgument(f"No resume of the book could be drawn: {summary.failed[0][1]}")
-    body, candidates = exporter.finish_book()
-    file.write(body)
-    if names is not None:
-        with names.opened() as list_file:
-            list_file.write(candidates)
+
+    def write(exported: Exported) -> bool:
+        file.write(exported.body)
+        return False
+
+    file.write(CSV_START if exporter.is_table else b"")
+    summary = export_resumes(exporter, resumes, write, on_count=on_count)
+    if exporter.book is not None:
+        if not summary.exported:
+            raise InvalidArgument(f"No resume of the book could be drawn: {summary.failed[0][1]}")
+        file.write(exporter.finish_book())
+    return summary

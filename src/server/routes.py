@@ -36,7 +36,13 @@ from resumes.store.idempotency import prune_async
 from resumes.store.labels import check_label
 from resumes.store.search import SearchResult, find_page
 from resumes.store.store import WRITE_DEADLINE_S
-from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT, Sort, StoredResume
+from resumes.store.stored_resumes import (
+    DEFAULT_LIMIT,
+    DEFAULT_SORT,
+    MAX_LIMIT,
+    Sort,
+    StoredResume,
+)
 from server.request import RETRY_AFTER, ClientGone, HttpError, Request, find_tags, parse_fields
 
 logger = logging.getLogger("resumes.server")
@@ -453,7 +459,7 @@ class ListQuery(NamedTuple):
     q: str | None = None
     """What to search for; None for a list of all resumes."""
 
-    sort: Sort = Sort.OLDEST
+    sort: Sort = DEFAULT_SORT
     """The order: OLDEST or NEWEST."""
 
     label: str | None = None
@@ -481,7 +487,7 @@ def parse_query(query: bytes) -> ListQuery:
     limit = fields.get("limit", str(DEFAULT_LIMIT))
     if not LIMIT.fullmatch(limit):
         raise InvalidArgument(f"Invalid limit: must be an integer from 1 to {MAX_LIMIT}")
-    sort = fields.get("sort", Sort.OLDEST)
+    sort = fields.get("sort", DEFAULT_SORT)
     if sort not in ORDERS:
         raise InvalidArgument(f"Invalid sort: must be {' or '.join(ORDERS)}")
     q = fields.get("q")

@@ -54,6 +54,9 @@ class UiSession:
     """The refresh interval; None for each screen's default."""
 
     cache: QueryCache = field(default_factory=QueryCache)
+    last_export: tuple[str, str, str, str, str] | None = None
+    """What the export dialog got last: format, folder, layout, paper, and whether it was anonymous."""
+
     pdfs: PdfFiles = field(init=False)
     first: FirstRows | None = None
     """The rows shown while the store was being opened."""

@@ -14,6 +14,7 @@ from resumes.analyzer import parse
 from resumes.store import accounts, labels, plans, stored_resumes
 from resumes.store.search_index import Indexer
 from resumes.store.store import Store
+from tests.support.pdfs import read_with_pdftotext
 from tests.support.terminal.builders import (
     HOSTILE,
     a_copy,
@@ -229,7 +230,7 @@ async def test_all_that_match_are_exported_also_those_that_no_index_has_yet(stor
             await types(pilot, "/ada\n", "1 of 1")
             await leads(pilot, "x", "Format", "PDF")
             await leads(pilot, "shift+tab shift+tab enter down enter", 'all matching "ada"')
-            await leads(pilot, "tab enter down down enter", "JSON, as imported")
+            await leads(pilot, "tab enter down down down down enter", "JSON, as imported")
             await presses(pilot, "tab", "enter")
             await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
             assert toasts(pilot.app)[-1].endswith(end)
@@ -328,15 +329,43 @@ async def test_a_resume_is_exported_to_the_folder_that_is_named(
         await leads(pilot, "x", "Format", "PDF")
         await presses(pilot, "home", "ctrl+k")
         await types(pilot, f" {tmp_path / 'there'} \n", "Exported 1 resume to")
-        for keys, kind in (("down", "Word"), ("down down", "JSON, as imported")):
-            await leads(pilot, "x", "Format", "PDF")
+        last = "PDF"
+        for keys, kind in (("down down", "Word"), ("down down", "JSON, as imported")):
+            await leads(pilot, "x", "Format", last)
             await leads(pilot, f"shift+tab enter {keys} enter", kind)
             await leads(pilot, "tab enter", "Exported 1 resume to")
-    (pdf,) = (tmp_path / "there").iterdir()
+            last = kind
+    word, file, pdf = sorted((tmp_path / "there").iterdir())
     assert pdf.read_bytes().startswith(b"%PDF")
-    word, file = sorted(Path("exported-resumes").iterdir())
     assert zipfile.is_zipfile(word)
     assert json.loads(file.read_bytes())["title"] == "Mine"
+
+
+async def test_marked_resumes_become_a_book_and_a_table_as_the_dialog_says(store: Store) -> None:
+    stored(store, *(a_document(name=name) for name in ("Ada", "Bo", "Cy")))
+    async with running(store, "Cy Resume") as pilot:
+        await presses(pilot, "space", "space")
+        await leads(pilot, "x", "2 marked", "Layout", "Anonymous")
+        await leads(pilot, "shift+tab enter down enter", "PDFs in one book")
+        await leads(pilot, "tab tab enter end enter", "minimal")
+        await leads(pilot, "tab tab enter down enter", "yes")
+        await leads(pilot, "tab enter", "Exported 2 resumes to", "book.pdf")
+        await leads(pilot, "x", "PDFs in one book", "minimal", "yes")
+        await leads(pilot, "tab tab tab tab enter", "Exported 2 resumes to", "book-2.pdf")
+        await leads(pilot, "x", "2 marked")
+        await leads(pilot, "shift+tab enter down down enter", "CSV table")
+        await shows_no(pilot.app, "Layout")
+        await leads(pilot, "tab enter", "Exported 2 resumes to", "resumes.csv")
+    table, *books = sorted(Path("exported-resumes").iterdir(), key=lambda path: path.suffix)
+    assert [name in table.read_text("utf-8-sig") for name in ("Ada", "Bo", "Cy")] == [
+        True,
+        True,
+        False,
+    ]
+    for book in books:
+        text = read_with_pdftotext(book.read_bytes())
+        assert "Candidate 1" in text
+        assert "Ada" not in text
 
 
 async def test_a_file_in_the_way_of_an_export_stays_as_it_is(store: Store) -> None:
@@ -369,7 +398,7 @@ async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> 
         await types(pilot, "/ada\n", 'ana · "ada" · ')
         await leads(pilot, "x", "Format", "this resume")
         await leads(pilot, "shift+tab shift+tab enter down enter", "all ")
-        await leads(pilot, "tab enter down down down enter", "JSON Resume")
+        await leads(pilot, "tab enter end enter", "JSON Resume")
         await presses(pilot, "tab", "enter")
 
         await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 import msgspec.json
@@ -44,7 +43,13 @@ from resumes.store import Store, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import MAX_VERSIONS, Entry
 from resumes.store.search import describe_unsearched, find_page, iter_entries
-from resumes.store.stored_resumes import Page, Sort, StoredResume, list_sorted
+from resumes.store.stored_resumes import (
+    DEFAULT_SORT,
+    Page,
+    Sort,
+    StoredResume,
+    list_sorted,
+)
 from resumes.text import counted
 from resumes.watched_folder import SourceFile, find_source
 
@@ -145,7 +150,7 @@ LABEL = Column("label", lambda entry: entry.label or "-", is_flexible=True)
 @click.option(
     "--sort",
     type=click.Choice([sort.value for sort in Sort]),
-    default=Sort.OLDEST.value,
+    default=DEFAULT_SORT.value,
     show_default=True,
     help="Order of the list. `name` sorts by full name. `family-name` sorts by the last word of "
     "the name, or by the first word if the name is written in Chinese, Japanese or Korean "
@@ -403,15 +408,14 @@ def export(
 
     table = names = None
     if is_csv and target is not None:
-        table = exports.SingleFile(
-            target, "resumes.csv", "CSV exports", CSV_START, overwrite=overwrite
-        )
+        path = target / "resumes.csv" if target.is_dir() else target
+        table = exports.SingleFile(path, "CSV exports", CSV_START, overwrite=overwrite)
     elif book is not None:
-        table = exports.SingleFile(book, "book.pdf", "PDFs", b"%PDF-", overwrite=overwrite)
+        path = book / "book.pdf" if book.is_dir() else book
+        table = exports.SingleFile(path, "PDFs", b"%PDF-", overwrite=overwrite)
     if candidates is not None:
-        names = exports.SingleFile(
-            candidates, "candidates.csv", "such lists", CANDIDATES_START, overwrite=overwrite
-        )
+        path = candidates / "candidates.csv" if candidates.is_dir() else candidates
+        names = exports.SingleFile(path, "such lists", CANDIDATES_START, overwrite=overwrite)
     if table is not None:
         target = table.path
     if names is not None and target is not None and names.path.resolve() == target.resolve():
@@ -449,21 +453,22 @@ def export(
                 renderers=settings.renderers,
             )
         )
-        write: Callable[[Exported], bool] = _put_exported
-        if table is not None:
-            file = stack.enter_context(table.opened())
-            write = partial(_append, file)
-        elif target is not None:
-            write = partial(exporter.write, target, overwrite=overwrite)
         # Without a folder the resumes go to standard output, perhaps the status line's terminal.
         with counting("resumes", total, is_wanted=target is not None) as show_count:
-            if is_csv:
-                _put_bytes(CSV_START) if table is None else file.write(CSV_START)
-            summary = exports.export_resumes(
-                exporter, resumes, write, on_count=partial(show_count, "exported")
-            )
-            if book is not None:
-                exports.write_book(exporter, summary, file, names)
+            on_count = partial(show_count, "exported")
+            if table is not None:
+                with table.opened() as file:
+                    summary = exports.export_to_file(exporter, resumes, file, on_count=on_count)
+            else:
+                write: Callable[[Exported], bool] = _put_exported
+                if target is not None:
+                    write = partial(exporter.write, target, overwrite=overwrite)
+                elif is_csv:
+                    _put_bytes(CSV_START)
+                summary = exports.export_resumes(exporter, resumes, write, on_count=on_count)
+            if names is not None:
+                with names.opened() as file:
+                    file.write(exporter.list_candidates())
     for resume_id, error in summary.failed:
         noun = FileType(kind).noun
         say(safe_text(f"Could not generate the {noun} of resume {resume_id}: {error}"))
@@ -482,11 +487,6 @@ def export(
     if summary.left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(summary.left_out)}."))
     return ExitCode.FAILED if summary.failed or kept or unsearched else ExitCode.DONE
-
-
-def _append(file: BinaryIO, exported: Exported) -> bool:
-    file.write(exported.body)
-    return False
 
 
 def _put_exported(exported: Exported) -> bool:
@@ -581,9 +581,8 @@ def delete(
             confirm(f'Permanently delete {counted(len(ids), "resume")} from account "{shown}"?')
         deleted = _delete_all(store, chosen, ids)
     sentence = f'Deleted {counted(deleted, "resume")} from account "{shown}".'
-    session.answer(
-        {"deleted": deleted}, f"{sentence} Imported files{KEPT}" if deleted else sentence
-    )
+    sentence += f" Imported files{KEPT}" if deleted else " None matches."
+    session.answer({"deleted": deleted}, sentence)
     if unsearched:
         say(f"Incomplete: {describe_unsearched(unsearched)}. Delete again later.")
     return ExitCode.FAILED if unsearched else ExitCode.DONE

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import orjson
@@ -65,6 +65,10 @@ class Sort(StrEnum):
 
     FAMILY_NAME = "family-name"
     """By `text.family_name_order`."""
+
+
+DEFAULT_SORT: Final = Sort.OLDEST
+"""The order of the API's and the command's list unless another one is asked for."""
 
 
 class Page(NamedTuple):
@@ -147,7 +151,8 @@ def _number(value: int) -> ColumnElement[int]:
     return literal_column(str(value), Integer)
 
 
-# Prepared, since most requests of the API read a page or one resume, on SQLite in the event loop.
+# Prepared, since most requests of the API read a page or one resume, on SQLite in the event loop. `_stored`
+# reads its columns in this order.
 ONE = Prepared(
     select(*COLUMNS, resumes.c.first_month, documents.c.document)
     .join(

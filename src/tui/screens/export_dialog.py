@@ -6,12 +6,24 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from textual import on
 from textual.worker import get_current_worker
 
+from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export import Exporter, ExportFormat, export_resumes, iter_resumes
-from resumes.rendering import FileType
+from resumes.export import (
+    Exporter,
+    ExportFormat,
+    export_resumes,
+    export_to_file,
+    iter_resumes,
+    list_for_book,
+    new_file,
+)
+from resumes.rendering import FileType, PageOptions
+from resumes.rendering.book import Book
 from resumes.rendering.branding import load_branding
+from resumes.rendering.page import Paper
 from resumes.settings import Settings
 from resumes.store import accounts, search_index, stored_resumes
 from resumes.store.search import describe_unsearched
@@ -20,6 +32,7 @@ from resumes.store.stored_resumes import StoredResume
 from resumes.text import counted
 from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
+from tui.session import UiSession
 from tui.text import safe_text
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 
@@ -28,66 +41,109 @@ MAX_PATH_CHARS = 4_000
 INDEX_TIMEOUT_S: Final = 30.0
 """How long to wait until all resumes are in the search index."""
 
-PDF: Final = "PDF"
+PDF, BOOK = "PDF", "PDFs in one book"
 KINDS: Final = {
     PDF: ExportFormat.PDF,
+    BOOK: ExportFormat.PDF,
     "Word": ExportFormat.WORD,
+    "CSV table": ExportFormat.CSV,
     "JSON, as imported": ExportFormat.ANALYZER,
     "JSON Resume": ExportFormat.JSON_RESUME,
 }
 """The formats by their names in the dialog."""
+
+OWN: Final = "as each resume says"
+PAPERS: Final = {OWN: None, "A4": Paper.A4, "US Letter": Paper.LETTER}
+NO, YES = "no", "yes"
 
 
 class ExportDialog(Dialog[Callable[[Store], str]]):
     """Asks what to export. The result is a function that exports and returns a summary.
 
     `chosen` names the given resumes; `listed`, if offered, names all that match `text`, or all of the
-    account for None. A `read_only` session does not update the search index.
+    account for None. The session remembers what was chosen last.
     """
 
     VERB = "Export"
 
     def __init__(
         self,
+        session: UiSession,
         account: str,
         resume_ids: Sequence[str],
-        settings: Settings,
         *,
         chosen: str = "this resume",
         listed: str | None = None,
         text: str | None = None,
-        read_only: bool = False,
     ) -> None:
+        self._session = session
         self._export = partial(
-            export_chosen, account=account, text=text, settings=settings, read_only=read_only
+            export_chosen,
+            account=account,
+            text=text,
+            settings=session.settings,
+            read_only=session.read_only,
         )
         self._resume_ids, self._listed = resume_ids, listed
+        kind, folder, layout, paper, is_anonymous = session.last_export or (PDF, "", OWN, OWN, NO)
         self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
-        self._kind = Choices(list(KINDS), PDF)
+        self._kind = Choices(list(KINDS), kind)
         self._folder = SafeInput(max_length=MAX_PATH_CHARS)
-        with suppress(OSError):  # the working directory was removed
-            folder = str(Path.cwd() / FOLDER)
-            self._folder.value = folder if folder == safe_text(folder) else ""
+        self._folder.value = folder or _usual_folder()
+        self._layout = Choices([OWN, *LAYOUTS], layout)
+        self._paper = Choices(list(PAPERS), paper)
+        self._anonymous = Choices([NO, YES], is_anonymous)
+        self._for_pdf = LabelledField("Layout", self._layout), LabelledField("Paper", self._paper)
+        self._for_pages = LabelledField("Anonymous", self._anonymous)
         super().__init__(
             f"Export {chosen}" if listed is None else "Export",
             *([] if listed is None else [LabelledField("Resumes", self._what)]),
             LabelledField("Format", self._kind),
             LabelledField("Folder", self._folder),
+            *self._for_pdf,
+            self._for_pages,
         )
+
+    @on(Choices.Changed)
+    def show_options(self) -> None:
+        """Show the options that the format has."""
+        kind = KINDS[self._kind.chosen]
+        for each in self._for_pdf:
+            each.display = kind is ExportFormat.PDF
+        self._for_pages.display = kind in (ExportFormat.PDF, ExportFormat.WORD)
 
     def find_problem(self) -> str:
         return "" if self._folder.value.strip() else "Enter a folder."
 
     def submit(self) -> None:
         is_all = self._listed is not None and self._what.chosen == self._listed
+        name, folder = self._kind.chosen, self._folder.value.strip()
+        chosen = self._layout.chosen, self._paper.chosen, self._anonymous.chosen
+        self._session.last_export = name, folder, *chosen
+        layout, paper, is_anonymous = chosen
+        choice = PageOptions(
+            layout if layout != OWN and KINDS[name] is ExportFormat.PDF else None,
+            PAPERS[paper] if KINDS[name] is ExportFormat.PDF else None,
+            is_anonymous == YES,
+        )
         self.dismiss(
             partial(
                 self._export,
                 resume_ids=[] if is_all else self._resume_ids,
-                kind=KINDS[self._kind.chosen],
-                folder=self._folder.value.strip(),
+                kind=KINDS[name],
+                is_book=name == BOOK,
+                choice=choice,
+                folder=folder,
             )
         )
+
+
+def _usual_folder() -> str:
+    with suppress(OSError):  # the working directory was removed
+        folder = str(Path.cwd() / FOLDER)
+        if folder == safe_text(folder):
+            return folder
+    return ""
 
 
 def export_chosen(
@@ -97,6 +153,8 @@ def export_chosen(
     resume_ids: Sequence[str],
     text: str | None,
     kind: ExportFormat,
+    is_book: bool,
+    choice: PageOptions,
     folder: str,
     settings: Settings,
     read_only: bool,
@@ -121,12 +179,28 @@ def export_chosen(
             unsearched = search_index.catch_up(store, owner.id, timeout_s=timeout_s)
         resumes = iter_resumes(store, owner.id, text, is_typing=True)
     brand = load_branding(settings.home, account).brand
+    book = None
+    if is_book:
+        resumes = list_for_book(resumes)
+        book = Book(account, [], choice, brand)
+    resumes = _until_canceled(resumes)
     with Exporter(
-        kind, settings.format, home=settings.home, brand=brand, renderers=settings.renderers
+        kind,
+        settings.format,
+        home=settings.home,
+        choice=choice,
+        book=book,
+        brand=brand,
+        renderers=settings.renderers,
     ) as exporter:
-        summary = export_resumes(
-            exporter, _until_canceled(resumes), partial(exporter.write, target, overwrite=False)
-        )
+        if is_book or kind is ExportFormat.CSV:
+            new = new_file(target, "book.pdf" if is_book else "resumes.csv")
+            target = new.path
+            with new.opened() as file:
+                summary = export_to_file(exporter, resumes, file)
+        else:
+            write = partial(exporter.write, target, overwrite=False)
+            summary = export_resumes(exporter, resumes, write)
     said = f"Exported {counted(summary.exported - summary.existing, 'resume')} to {target}."
     if summary.existing:
         said += f" Kept {counted(summary.existing, 'file')} from an earlier export."

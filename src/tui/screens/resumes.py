@@ -338,7 +338,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
         """Return the dialog for exporting the resumes."""
-        return ExportDialog(account, resume_ids, self.session.settings)
+        return ExportDialog(self.session, account, resume_ids)
 
 
 def open_draft(store: Store, *, account: str, resume_id: str, accepted: Format) -> Draft:
@@ -596,11 +596,10 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         marked, text = len(self.list.marked), self.filter.text
         is_filtered = parse_search(text) is not None
         return ExportDialog(
+            self.session,
             account,
             resume_ids,
-            self.session.settings,
             chosen=f"{marked:,} marked" if marked else "this resume",
             listed=f'all matching "{text.strip()}"' if is_filtered else f"all of {account}",
             text=text if is_filtered else None,
-            read_only=self.session.read_only,
         )
