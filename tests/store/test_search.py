@@ -256,7 +256,7 @@ def test_a_page_that_takes_long_ends_early_and_its_cursor_leads_on(
         expected = [entry for entry in listed if entry.name in names]
         assert walk(shared, account, query, find=late) == expected
         assert walk(shared, account, query, find=late, is_newest_first=True) == expected[::-1]
-    page, _ = late(shared, account.id, "nobody")
+    page, _ = late(shared, account.id, "-resume")
     assert (page.entries, page.cursor is None) == ([], False)
 
 

@@ -369,6 +369,7 @@ def test_a_store_that_nobody_wrote_to_is_asked_for_its_version_alone(
     add_resumes(store, an_account(), 1)
     while list_behind(store):
         indexer.step()
+    indexer.step()  # merges
     indexer.step()
     seen = len(looks.seconds)
     indexer.step()
@@ -376,6 +377,29 @@ def test_a_store_that_nobody_wrote_to_is_asked_for_its_version_alone(
     an_account("another")
     indexer.step()
     assert len(looks.seconds) > seen
+
+
+@pytest.mark.sqlite("an index of parts")
+def test_an_idle_indexer_merges_the_parts_of_the_index(store: Store, ana: AccountInfo) -> None:
+    def count_parts() -> int:
+        with store.read() as connection:
+            parts = connection.execute(sql("SELECT count(DISTINCT segid) FROM search_tokens_idx"))
+            return int(parts.scalar_one())
+
+    is_busy = True
+    indexer = Indexer(store, is_busy=lambda: is_busy)
+    for number in range(7):
+        add_people(store, ana, f"Ada{number}")
+        while list_behind(store):
+            indexer.step()
+    before = count_parts()
+    indexer.step()
+    assert count_parts() == before >= 3
+    is_busy = False
+    for _ in range(5):
+        indexer.step()
+    assert count_parts() < before
+    assert len(found(store, ana, "ada")) == 7
 
 
 def test_an_indexer_leaves_the_store_to_another_that_was_sooner(

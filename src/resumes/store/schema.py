@@ -424,6 +424,8 @@ SEARCH_SQLITE: Final = (
     "CREATE VIRTUAL TABLE search_tokens USING fts5(tokens, content='', contentless_delete=1,"
     """ detail=none, tokenize="ascii tokenchars '+#.'")""",
     "CREATE VIRTUAL TABLE search_words USING fts5vocab('search_tokens', 'instance')",
+    # FTS5 lets us merge two parts of a size, not only four (`search_engine.merge`).
+    "INSERT INTO search_tokens (search_tokens, rank) VALUES ('usermerge', 2)",
 )
 SEARCH_POSTGRESQL: Final = (
     "ALTER TABLE search_entries ADD COLUMN words TEXT COLLATE \"C\" NOT NULL DEFAULT ''",

@@ -8,7 +8,7 @@ long, or if the index has nothing in many windows, a page ends early, with a cur
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -162,8 +162,11 @@ class _Search:
             return found, None
         engine = engine_on(self.connection, self.account_id, number)
         lookup = engine.look_up(self.query, self.label)
-        tokens = len(lookup.none) + sum(map(len, lookup.some))
-        for window in _iter_windows(first, last, tokens, self.is_newest_first):
+        windows: Iterable[Window] = [Window(first, last, LARGE_UNIT)]
+        if lookup.none or not engine.IS_IN_ORDER:
+            tokens = len(lookup.none) + sum(map(len, lookup.some))
+            windows = _iter_windows(first, last, tokens, self.is_newest_first)
+        for window in windows:
             for candidate in self._iter_candidates(engine, lookup, window, found):
                 if lookup.is_exact or self._is_proved(candidate):
                     found.append(candidate.entry)

@@ -33,6 +33,11 @@ MAX_BEGINNINGS: Final = 300
 decide, most of which then have such a word."""
 
 
+MAX_CLAUSES: Final = 8
+"""How many words the index looks up at once, since nothing ends a long search for entries that have all. The
+texts of resumes decide about more."""
+
+
 LAST_CHAR: Final = "\U0010ffff"
 """Comes after all that may follow the beginning of a word."""
 
@@ -76,6 +81,9 @@ class SearchEngine(ABC):
     `number` stands for the account inside the index.
     """
 
+    IS_IN_ORDER: ClassVar[bool]
+    """Whether the index gives entries in order one by one, so that a window can have any size."""
+
     def __init__(self, connection: Connection, account_id: str, number: int) -> None:
         self._connection = connection
         self._account_id = account_id
@@ -114,6 +122,8 @@ class SearchEngine(ABC):
         # The words of the label keep the index from giving what has another one.
         for term in () if label is None else label_terms(label):
             some += _clauses(term.rows, ())
+        if len(some) > MAX_CLAUSES:
+            some, is_exact = sorted(some, key=len)[:MAX_CLAUSES], False
         return Lookup(some, sorted(none), is_exact, label)
 
     def _list_words(self, beginnings: Iterable[str], limit: int) -> list[str]:
@@ -164,6 +174,8 @@ class _Sqlite(SearchEngine):
     which FTS5 gives in the order of ids, and a search for common words reads little.
     """
 
+    IS_IN_ORDER = True
+
     NUMBER_SHIFT = 40
     """The number of bits for an account's entries; the bits above are for some eight million accounts."""
 
@@ -195,6 +207,11 @@ class _Sqlite(SearchEngine):
         " CROSS JOIN resumes AS r ON r.account_id = e.account_id AND r.id = e.id"
         " WHERE search_tokens MATCH ? AND search_tokens.rowid BETWEEN ? AND ?{}"
         " ORDER BY search_tokens.rowid {} LIMIT ? + 0"
+    )
+    # Not FTS5's own NOT, which looks for a row beyond the window if all in it are excluded.
+    WITHOUT = (
+        " AND search_tokens.rowid NOT IN (SELECT rowid FROM search_tokens"
+        " WHERE search_tokens MATCH ? AND rowid BETWEEN ? AND ?)"
     )
     DOCUMENT = (
         "(SELECT CAST(d.document AS BLOB) FROM documents AS d"
@@ -235,17 +252,21 @@ class _Sqlite(SearchEngine):
     ) -> list[Found]:
         some = lookup.some or [[EVERY_RESUME]]
         query = " AND ".join(f"({_any(tokens)})" for tokens in some)
-        if lookup.none:
-            query = f"({query}) NOT ({_any(lookup.none)})"
         first, last = self._base + window.first, self._base + window.last
-        has_label = "" if lookup.label is None else " AND r.label = ?"
+        values = [self._account_id, self._base, query, first, last]
+        condition = ""
+        if lookup.none:
+            condition += self.WITHOUT
+            values += [_any(lookup.none), first, last]
+        if lookup.label is not None:
+            condition += " AND r.label = ?"
+            values.append(lookup.label)
         statement = self.FIND.format(
             self.DOCUMENT if with_documents else "NULL",
-            has_label,
+            condition,
             "DESC" if is_newest_first else "ASC",
         )
-        labels = [] if lookup.label is None else [lookup.label]
-        values = (self._account_id, self._base, query, first, last, *labels, limit)
+        values.append(limit)
         rows = driver(self._connection).execute(statement, values).fetchall()
         return [Found(seq, Entry._make(columns), document) for seq, document, *columns in rows]
 
@@ -262,6 +283,8 @@ class _Postgres(SearchEngine):
     what is outside of it. The tokens of a GIN index cannot be listed; those of longer words are in a
     table (`search_words`).
     """
+
+    IS_IN_ORDER = False
 
     PARTS: ClassVar = {SMALL_UNIT: "q", LARGE_UNIT: "Q"}
     """The first letter of the token of a part, by the size of the part. No group has it."""
@@ -419,15 +442,23 @@ def purge(store: Store, tokens: Iterable[str]) -> None:
             store.write(partial(_remove_unused, words=some))
         return
 
-    def merge(pages: int, session: Session) -> bool:
-        raw = driver(session.connection())
-        before = raw.total_changes
-        raw.execute(_MERGE, [pages])
-        return bool(raw.total_changes - before >= 2)  # as FTS5's documentation says
-
     pages = -MERGED_PAGES  # begins a merge of all
-    while store.write(partial(merge, pages)):
+    while store.write(partial(merge, pages=pages)):
         pages = MERGED_PAGES
+
+
+def merge(session: Session, pages: int = MERGED_PAGES) -> bool:
+    """Merge parts of the index on SQLite, so that a search reads fewer; return whether there is more to merge.
+
+    Each transaction adds a part. FTS5 merges four of a size by itself; this merges two.
+    """
+    connection = session.connection()
+    if connection.dialect.name != "sqlite":
+        return False
+    raw = driver(connection)
+    before = raw.total_changes
+    raw.execute(_MERGE, [pages])
+    return bool(raw.total_changes - before >= 2)  # as FTS5's documentation says
 
 
 _MERGE: Final = "INSERT INTO search_tokens (search_tokens, rank) VALUES ('merge', ?)"

@@ -23,7 +23,6 @@ from resumes.search.words import index_tokens
 from resumes.store.background import RETRY_S, BackgroundThread, logger
 from resumes.store.identifiers import MAX_ID, position_of, resume_id
 from resumes.store.schema import (
-    Account,
     ResumeRow,
     SearchProgress,
     account_usage,
@@ -37,6 +36,7 @@ from resumes.store.search_engine import (
     EntryKey,
     SearchEngine,
     engine_on,
+    merge,
     remove_unused_words,
 )
 from resumes.store.statements import (
@@ -291,38 +291,45 @@ def _add_slice(some: _Slice, session: Session) -> bool:
     Do nothing and return False if another indexer has added it, the account is gone, or a resume was
     changed.
     """
-    account_id = some.account_id
-    account = session.get(Account, account_id)
+    account_id, connection = some.account_id, session.connection()
+    state = connection.execute(_STATE, {"account_id": account_id}).one_or_none()
     # The account may have been closed while this waited for its row.
-    if account is None or account.closed_at is not None:
+    if state is None or state.closed_at is not None or some.after_us != (state.indexed_us or 0):
         return False
-    progress = session.get(SearchProgress, account_id)
-    if some.after_us != (0 if progress is None else progress.indexed_us):
-        return False
-    progress = progress or _begin_progress(session, account_id)
-    these = col(ResumeRow.id).in_([read.id for read in some.resumes])
-    of_account = ResumeRow.account_id == account_id
-    versions = select(ResumeRow.id, ResumeRow.updated_at, ResumeRow.label).where(of_account, these)
-    stored = {id_: tuple(version) for id_, *version in session.exec(versions)}
+    progress = state if state.number is not None else _begin_progress(session, account_id)
+    these = resumes.c.account_id == account_id, resumes.c.id.in_([read.id for read in some.resumes])
+    versions = sqlalchemy.select(*resumes.c["id", "updated_at", "label"]).where(*these)
+    stored = {id_: tuple(version) for id_, *version in connection.execute(versions)}
     kept = [read for read in some.resumes if read.id in stored]
     if any(stored[read.id] != read.version for read in kept):
         return False
     entries = [
         (seq, read.id, read.tokens or ()) for seq, read in enumerate(kept, progress.last_seq + 1)
     ]
-    _engine(session, progress).add(entries, is_last=some.is_last)
+    engine_on(connection, account_id, progress.number).add(entries, is_last=some.is_last)
     persons = [
         {"account_id": account_id, "id": read.id, "new_person": read.person}
         for read in kept
         if read.person
     ]
-    _SET_PERSON.run_many(session.connection(), persons)
+    _SET_PERSON.run_many(connection, persons)
     _index_persons(session, account_id, _last_id(some.after_us), _last_id(some.up_to_us))
-    progress.last_seq += len(entries)
-    progress.entries += len(entries)
-    progress.indexed_us = some.up_to_us
-    session.flush()
+    advance = sqlalchemy.update(search_progress).where(pk_equals(search_progress, account_id))
+    connection.execute(
+        advance.values(
+            last_seq=search_progress.c.last_seq + len(entries),
+            entries=search_progress.c.entries + len(entries),
+            indexed_us=some.up_to_us,
+        )
+    )
     return True
+
+
+_STATE: Final = (
+    sqlalchemy.select(accounts.c.closed_at, *search_progress.c["number", "last_seq", "indexed_us"])
+    .outerjoin(search_progress, search_progress.c.account_id == accounts.c.id)
+    .where(accounts.c.id == bindparam("account_id"))
+)
 
 
 def _last_id(position_us: int) -> str:
@@ -340,10 +347,11 @@ IDLE_SHARE: Final = 0.9
 BUSY_SHARE: Final = 0.04
 """The share while resumes arrive faster than they are indexed, or the process has requests to answer."""
 
+STEP_READS: Final = 8
+"""How often a step reads the next slices, unless others are busy."""
+
 PARALLEL_SLICES: Final = 4
-PARALLEL_READS: Final = 8
-"""How many slices a server adds at once, one of an account, and how often the next ones are read
-meanwhile."""
+"""How many slices a server adds at once, one of an account."""
 
 YIELD_S: Final = 2.0
 """The pause after another indexer was faster."""
@@ -381,6 +389,7 @@ class Indexer(BackgroundThread):
         self._idle_version: int | None = None
         """The store's `read_version` when everything was indexed."""
         self._newest_us = 0
+        self._is_merged = False
         self._cleaning_due_s: float | None = None
         self._cleaned_to: str | None = None
         """The last word that was checked; None if no check is under way."""
@@ -395,12 +404,15 @@ class Indexer(BackgroundThread):
         began_s = self._clock()
         behind = list_behind(self._store)
         if not behind:
+            if not self._is_merged:
+                return self._merge(began_s)
             self._idle_version = version
             return self._clean(began_s)
         newest_us = max(account.last_id_us for account in behind)
         is_busy = self._is_busy() or newest_us > self._newest_us
         self._newest_us = newest_us
         positions: dict[str, int] = {}
+        self._is_merged = False
         if not self.index(behind, positions, is_busy=is_busy):
             return YIELD_S
         is_done = all(positions.get(row.account_id, 0) >= row.last_id_us for row in behind)
@@ -414,15 +426,18 @@ class Indexer(BackgroundThread):
         A server works on some accounts at once while the next slices are read. In a file, that would only
         lengthen its transactions: both would wait for the interpreter.
         """
-        is_parallel = self._store.path is None and not is_busy
+        is_file = self._store.path is not None
+        count = 1 if is_file or is_busy else PARALLEL_SLICES
         commits: list[Future[bool]] = []
         with ThreadPoolExecutor(1, "search-indexer-commit") as pool:
-            for _ in range(PARALLEL_READS if is_parallel else 1):
-                count = PARALLEL_SLICES if is_parallel else 1
-                slices = _read_slices(self._store, behind, positions, count)
+            for _ in range(1 if is_busy else STEP_READS):
+                if not (slices := _read_slices(self._store, behind, positions, count)):
+                    break
                 if commits:
                     commits[-1].result()
                 commits.append(pool.submit(self._commit, slices))
+                if is_file:
+                    commits[-1].result()
             return any(commit.result() for commit in commits)
 
     def _commit(self, slices: Sequence[_Slice]) -> bool:
@@ -438,6 +453,13 @@ class Indexer(BackgroundThread):
                 count = counted(damaged, "damaged resume")
                 logger.warning(DAMAGED, some.account_id, count)
         return is_added
+
+    def _merge(self, now_s: float) -> float:
+        """Merge some parts of the index while nothing else is to do; return the seconds until the next step."""
+        if self._is_busy():
+            return self._interval_s
+        self._is_merged = not self._store.write(merge)
+        return _pause_s(self._clock() - now_s, IDLE_SHARE)
 
     def _clean(self, now_s: float) -> float:
         """Remove some of the words that no resume has anymore; return the seconds until the next step."""

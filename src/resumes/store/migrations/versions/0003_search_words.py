@@ -13,6 +13,7 @@ SQLITE = (
     "CREATE VIRTUAL TABLE search_tokens USING fts5(tokens, content='', contentless_delete=1,"
     """ detail=none, tokenize="ascii tokenchars '+#.'")""",
     "CREATE VIRTUAL TABLE search_words USING fts5vocab('search_tokens', 'instance')",
+    "INSERT INTO search_tokens (search_tokens, rank) VALUES ('usermerge', 2)",
 )
 POSTGRESQL = (
     "ALTER TABLE search_entries ADD COLUMN words TEXT COLLATE \"C\" NOT NULL DEFAULT ''",
