@@ -164,7 +164,7 @@ class _Search:
         lookup = engine.look_up(self.query, self.label)
         windows: Iterable[Window] = [Window(first, last, LARGE_UNIT)]
         if lookup.none or not engine.IS_IN_ORDER:
-            tokens = len(lookup.none) + sum(map(len, lookup.some))
+            tokens = 10 * len(lookup.none) + sum(map(len, lookup.some))
             windows = _iter_windows(first, last, tokens, self.is_newest_first)
         for window in windows:
             for candidate in self._iter_candidates(engine, lookup, window, found):

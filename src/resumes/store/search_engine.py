@@ -208,7 +208,7 @@ class _Sqlite(SearchEngine):
         " WHERE search_tokens MATCH ? AND search_tokens.rowid BETWEEN ? AND ?{}"
         " ORDER BY search_tokens.rowid {} LIMIT ? + 0"
     )
-    # Not FTS5's own NOT, which looks for a row beyond the window if all in it are excluded.
+    # Not FTS5's own NOT, which looks for a row beyond the window if all in it are excluded (pitfalls S28).
     WITHOUT = (
         " AND search_tokens.rowid NOT IN (SELECT rowid FROM search_tokens"
         " WHERE search_tokens MATCH ? AND rowid BETWEEN ? AND ?)"
