@@ -331,6 +331,8 @@ class ResumesApp(App[int]):
     @on(StatusMessage)
     def show_message(self, message: StatusMessage) -> None:
         """Show the message in the key line, or as a toast if its screen is not on top."""
+        if not self.screen_stack:
+            return  # the app is being closed
         lines = self.screen.query(KeyLine)
         if lines and message.screen in (None, self.screen):
             lines.first().say(message)

@@ -108,7 +108,7 @@ FAULTS = {
     "c.pdf": (pdf("text"), "The analyzer's output cannot be stored: Invalid JSON at byte 1"),
     "d.pdf": (pdf("crash"), "The analyzer ended by signal 6"),
     "e.pdf": (pdf("field"), "The analyzer's output cannot be stored: "),
-    "f.pdf": (pdf("forever"), "The analyzer did not finish within 1 s and was stopped"),
+    "f.pdf": (pdf("forever"), "The analyzer did not finish within 4 s and was stopped"),
     "g.pdf": (pdf("flood"), "The analyzer wrote more than 2162688 bytes and was stopped"),
     "h.pdf": (
         pdf("exit /Encrypt"),
@@ -141,7 +141,7 @@ while text == "flood": print("x" * 10_000)
 def test_a_document_that_cannot_be_analyzed_says_why(inbox: Inbox, tmp_path: Path) -> None:
     for name, (content, _) in FAULTS.items():
         inbox.drop(f"ana/{name}").write_bytes(content)
-    inbox.drain(**analyzing(tmp_path, FAULTY, analyzer_timeout_s=1), analyzers=2)
+    inbox.drain(**analyzing(tmp_path, FAULTY, analyzer_timeout_s=4), analyzers=2)
 
     rows = {row.name.removeprefix("ana/"): row for row in inbox.rows()}
     assert rows.keys() == FAULTS.keys()
@@ -150,7 +150,7 @@ def test_a_document_that_cannot_be_analyzed_says_why(inbox: Inbox, tmp_path: Pat
         assert (rows[name].outcome, rows[name].reason) == ("failed", "analyzer")
     assert rows["e.pdf"].path == "header.name"
     assert rows["f.pdf"].analysis is not None
-    assert rows["f.pdf"].analysis.took_s >= 1
+    assert rows["f.pdf"].analysis.took_s >= 4
     assert rows["i.pdf"].analysis is None
     assert len(told(tmp_path, "ran")) == 8
     assert len([*(inbox.root / "_failed/analyzer").glob("*.report.json")]) == len(FAULTS)
