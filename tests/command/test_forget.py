@@ -321,12 +321,44 @@ def test_what_is_shown_first_tells_people_of_one_address_apart(
     target = tmp_path / "person.zip"
     said = acme("forget", mine["id"], "--dry-run", "--export", str(target))
     assert f'resume  {mine["id"]}  "{NAME}", acme, created ' in said.stdout
-    assert 'Kept, since the name is another one: a resume of "Xyzzy B. Plughsson".' in said.stderr
+    assert 'Kept: 1 resume with the same address, "Xyzzy B. Plughsson".' in said.stderr
+    assert acme.answers("forget", mine["id"], "--dry-run", "--json")["kept"] == 1
     with zipfile.ZipFile(target) as archive:
         (history,) = json.loads(archive.read("history.json"))
     assert (history["id"], history["erasedAt"]) == (mine["id"], None)
     assert len(names_in(acme)) == 2
     assert "Kept" not in acme("forget", EMAIL, "--dry-run").stderr
+
+
+@pytest.mark.parametrize(
+    "target",
+    [f"<{EMAIL}>", f'"Plughsson, Xyzzy" <{EMAIL}>', f"Plughsson, Xyzzy <{EMAIL}>", f" {EMAIL} "],
+)
+def test_an_address_is_read_as_mail_programs_write_it(acme: CommandLine, target: str) -> None:
+    acme.succeeds("import", "-", stdin=theirs())
+    acme("forget", target, "--yes")
+    assert acme.answers("list", "--json")["resumes"] == []
+    acme.succeeds("forget", target, "--lift")
+
+
+@pytest.mark.parametrize("target", [f"{EMAIL},b@example.org", f"mailto:{EMAIL}", f"{EMAIL} x", "@"])
+def test_what_is_no_address_erases_nobody_silently(acme: CommandLine, target: str) -> None:
+    assert "Not an email address" in acme.fails(2, "forget", target, "--yes")
+
+
+def test_who_has_no_name_or_no_drawable_resume_is_erased_and_let_in_again(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    items = [{"text": "x" * 9_000} for _ in range(30)]
+    long = {"header": {"email": EMAIL}, "sections": {"summaries": {"column": 0, "items": items}}}
+    acme.succeeds("import", "-", stdin=json.dumps(long).encode())
+    (resume,) = acme.answers("list", "--json")["resumes"]
+    target = tmp_path / "person.zip"
+    said = acme("forget", resume["id"], "--yes", "--export", str(target)).stderr
+    assert "Could not generate the PDF of resume" in said
+    with zipfile.ZipFile(target) as archive:
+        assert len(archive.namelist()) == 2
+    acme.succeeds("forget", EMAIL, "--lift")
 
 
 def test_others_of_a_file_that_was_written_again_can_be_retried(acme: CommandLine) -> None:
@@ -335,7 +367,7 @@ def test_others_of_a_file_that_was_written_again_can_be_retried(acme: CommandLin
     broken = other(1).replace(b'"sections"', b'"sektions"')
     (folder / "class.ndjson").write_bytes(theirs() + b"\n" + broken + b"\n")
     acme("watch", "--once", "--settle", "0")
-    assert "Erased 1 resume and 0 files, and wrote 1 file without the person." in (
+    assert "Erased 1 resume and 0 files, and removed the person from 1 file." in (
         acme("forget", EMAIL, "--yes").stderr
     )
     (file,) = (acme.home / "inbox/_failed").rglob("*.ndjson")

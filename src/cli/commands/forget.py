@@ -2,11 +2,12 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Sequence
-from email.utils import parseaddr
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import click
@@ -24,9 +25,10 @@ from importer.options import Limits
 from importer.personal_files import Action, PersonalFile, Search
 from resumes.analyzer.person import find_email, person_of
 from resumes.clock import system_clock, timestamp
-from resumes.errors import NotFound
+from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exporter, ExportFormat
 from resumes.output_files import OutputFile, drafted
+from resumes.rendering import RenderingFailed, TooLong
 from resumes.settings import Settings
 from resumes.store import Store, forgetting, forgotten, stored_resumes
 from resumes.store.accounts import AccountInfo, list_accounts
@@ -94,7 +96,9 @@ def forget(
         accounts = [choose_account(session, store, account)] if account else list_accounts(store)
         scope = accounts[0].id if account else ""
         try:
-            subjects = [one for each in targets for one in _subjects(store, accounts, each)]
+            subjects = [
+                one for each in targets for one in _subjects(store, accounts, each, lift=lift)
+            ]
         except NotFound:
             if yes:  # a call that erased the resume may have been killed before this
                 forgetting.clear_traces(store, ())
@@ -106,33 +110,35 @@ def forget(
             return ExitCode.DONE if was else ExitCode.FAILED
         erasure = _Erasure(store, settings, accounts, scope, subjects, targets)
         resumes, files = erasure.find()
+        others = erasure.find_others(resumes)
         if not session.as_json:
             _show(accounts, resumes, files)
-            for name in erasure.find_others(resumes):
-                say(safe_text(f'Kept, since the name is another one: a resume of "{name}".'))
+            for name, count in others.items():
+                say(safe_text(f"Kept: {counted(count, 'resume')} with the same address, {name}."))
         if dry_run:
-            if output is not None:
+            if output is not None and resumes:
                 _export(output, settings, accounts, resumes, is_erased=False)
             if session.as_json:
-                put_json(_as_json(accounts, resumes, files, erased=False))
+                put_json(_as_json(accounts, resumes, files, others, erased=False))
             elif resumes or files:
                 say("Nothing was erased, as you asked with --dry-run.")
             return ExitCode.DONE
         if not yes:
             confirm("Erase all of this for good?")
-        if output is not None:
+        if output is not None and resumes:
             _export(output, settings, accounts, resumes, is_erased=True)
         left = erasure.erase(resumes, files)
     if session.as_json:
-        put_json(_as_json(accounts, resumes, files, erased=True) | {"left": left})
+        left_lines = [*left.values()]
+        put_json(_as_json(accounts, resumes, files, others, erased=True) | {"left": left_lines})
     else:
-        gone = [file for file in files if file.action is Action.ERASE]
-        changed = [file for file in files if file.action is Action.REWRITE]
-        sentence = f"Erased {counted(len(resumes), 'resume')} and {counted(len(gone), 'file')}"
-        if changed:
-            sentence += f", and wrote {counted(len(changed), 'file')} without the person"
+        done = Counter(file.action for file in files if file.path not in left)
+        gone = counted(done[Action.ERASE], "file")
+        sentence = f"Erased {counted(len(resumes), 'resume')} and {gone}"
+        if changed := done[Action.REWRITE]:
+            sentence += f", and removed the person from {counted(changed, 'file')}"
         say(f"{sentence}.")
-    for line in left:
+    for line in left.values():
         say(safe_text(line))
     for root in erasure.away:
         say(safe_text(f"Not searched, since it is not there: {root}"))
@@ -140,16 +146,36 @@ def forget(
     return ExitCode.FAILED if left else ExitCode.DONE
 
 
-def _subjects(store: Store, accounts: Sequence[AccountInfo], target: str) -> Sequence[Subject]:
+_ADDRESS: Final = r"[^\s<>,;:()\"]+@[^\s<>,;:()\"]+"
+TARGET: Final = re.compile(
+    rf"""(?P<quote>"?)(?P<name>.*?)(?P=quote)\s*<(?P<address>{_ADDRESS})>|(?P<alone>{_ADDRESS})"""
+)
+"""An address, perhaps in angle brackets after a name, which may be in quotes."""
+
+
+def _subjects(
+    store: Store, accounts: Sequence[AccountInfo], target: str, *, lift: bool
+) -> Sequence[Subject]:
     if "@" in target:
-        name, address = parseaddr(target)
-        if person := person_of(address, name) if name else None:
+        found = TARGET.fullmatch(target.strip())
+        if found is None:
+            raise InvalidArgument(
+                f'Not an email address: "{target[:80]}". Give one address, or a name and an address: '
+                '"Ada Lovelace <ada@example.org>"'
+            )
+        name, address = found["name"] or "", found["address"] or found["alone"]
+        if person := person_of(address, name) if name.strip() else None:
             return [Subject(SubjectKind.PERSON, person)]
-        return [Subject.of_email(target)]
+        nameless = person_of(address, None)
+        # A person without a name was perhaps named by the ID of a resume.
+        return [
+            Subject.of_email(address),
+            *([Subject(SubjectKind.PERSON, nameless)] if lift and nameless else []),
+        ]
     for account in accounts:
         with contextlib.suppress(NotFound):
-            found = stored_resumes.get_resume(store, account.id, target)
-            return [Subject.of_resume(found.document, found.entry.name)]
+            stored = stored_resumes.get_resume(store, account.id, target)
+            return [Subject.of_resume(stored.document, stored.entry.name)]
     raise NotFound(
         f'Resume not found: "{target[:80]}". Give the ID of a resume, an email address, or both name and '
         'address: "Ada Lovelace <ada@example.org>"'
@@ -202,16 +228,17 @@ class _Erasure:
             )
             return resumes, [*found]
 
-    def find_others(self, resumes: Sequence[StoredPerson]) -> list[str]:
-        """Return the names on resumes with the same addresses that are not to be erased: of other people, or of
-        the same one under another name."""
-        addresses = {find_email(each.document) for each in resumes} - {None}
+    def find_others(self, resumes: Sequence[StoredPerson]) -> dict[str, int]:
+        """Return how many resumes with the same addresses are not to be erased, by name: those of other people,
+        or of the same person under another name."""
+        addresses = {find_email(each.document) for each in resumes}
         subjects = {Subject.of_email(address) for address in addresses if address}
         if subjects <= {*self._subjects}:
-            return []
+            return {}
         ids = [account.id for account in self._accounts]
         found = forgetting.find_resumes(self._store, subjects, ids)
-        return sorted({each.name or "" for each in found if each.id not in self._known})
+        names = Counter(_called(each.name) for each in found if each.id not in self._known)
+        return dict(sorted(names.items()))
 
     def _search(self) -> Search:
         settings = self._settings
@@ -226,8 +253,10 @@ class _Erasure:
             return path.parent.name in account.folders
         return report.get("accountId") == account.id or f"-{account.id}-" in path.name
 
-    def erase(self, resumes: Sequence[StoredPerson], files: Sequence[PersonalFile]) -> list[str]:
-        """Erase what was found, and what came meanwhile; return a line for each thing that is left.
+    def erase(
+        self, resumes: Sequence[StoredPerson], files: Sequence[PersonalFile]
+    ) -> dict[Path, str]:
+        """Erase what was found, and what came meanwhile; return a line for each thing that is left, by path.
 
         The store remembers the person first, and rows are erased after files: a repeated call ends what a
         killed one began.
@@ -271,7 +300,7 @@ class _Erasure:
             left[Path()] = (
                 "The store's log is in use: run this again, or stop the services, to empty it"
             )
-        return [*left.values()]
+        return left
 
     def _forget(self, some: Iterable[StoredPerson]) -> None:
         of_accounts: dict[str, list[str]] = {}
@@ -293,13 +322,17 @@ class _Erasure:
         personal_files.erase_file(file, self._search())
 
 
+def _called(name: str | None) -> str:
+    return f'"{name}"' if name else "without a name"
+
+
 def _show(
     accounts: Iterable[AccountInfo], resumes: Sequence[StoredPerson], files: Sequence[PersonalFile]
 ) -> None:
     names = {account.id: account.name for account in accounts}
     for each in resumes:
         entry = each.stored.entry
-        name = f'"{entry.name}"' if entry.name else "no name"
+        name = _called(entry.name)
         where = f"{names[each.account_id]}, created {instant(entry.created_at)} UTC"
         put(safe_text(f"resume  {each.id}  {name}, {where}"))
     words = {
@@ -318,6 +351,7 @@ def _as_json(
     accounts: Iterable[AccountInfo],
     resumes: Sequence[StoredPerson],
     files: Sequence[PersonalFile],
+    others: Mapping[str, int],
     *,
     erased: bool,
 ) -> dict[str, Any]:
@@ -328,10 +362,12 @@ def _as_json(
             {
                 "account": names[each.account_id],
                 "id": each.id,
+                "name": each.name,
                 "createdAt": each.stored.entry.created_at,
             }
             for each in resumes
         ],
+        "kept": sum(others.values()),
         "files": [
             {"path": str(file.path), "action": file.action, "others": file.others} for file in files
         ],
@@ -368,6 +404,10 @@ def _export(
         for kind in kinds:
             with Exporter(kind, settings.format, home=settings.home) as exporter:
                 for each in resumes:
-                    exported = exporter.export(each.stored)
+                    try:
+                        exported = exporter.export(each.stored)
+                    except (TooLong, RenderingFailed) as error:
+                        say(safe_text(f"Could not generate the PDF of resume {each.id}: {error}"))
+                        continue
                     archive.writestr(exported.name_with_id, exported.body)
     say(safe_text(f"Wrote {output.path}."))
