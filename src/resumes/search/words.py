@@ -217,7 +217,8 @@ def index_tokens(
 
 
 class _Memo(dict[str, list[str]]):
-    """Results of a function for texts of usual length; reading one costs less than a call."""
+    """Results of a function for texts of usual length, of which it forgets all when there are 20,000. Reading
+    one costs less than a call."""
 
     _MAX_SIZE: Final = 20_000
 

@@ -1,8 +1,8 @@
 """Search of an account's resumes by a query (resumes.search.query): its results, page by page.
 
 All results come from the index, which is written after the creates (resumes.store.search_index); how
-many resumes are not in it yet is returned with each page. Entries of the index are looked through in
-windows, from the cursor on. Some queries need proof that a resume matches, from its text. If that takes
+many resumes are not in it yet is returned with each page. Where the index has to be read beyond what a page
+shows, it is looked through in windows, from the cursor on. Some queries need proof that a resume matches, from its text. If that takes
 long, or if the index has nothing in many windows, a page ends early, with a cursor.
 """
 
@@ -42,6 +42,9 @@ PROVED_ROWS: Final = 20
 
 WINDOW_STEPS: Final = 2_000_000
 """How often a token of the query may be in the entries of a window, so that none takes long."""
+
+EXCLUDED_STEPS: Final = 10
+"""How many times that a token counts that must not occur: its entries in a window are all read."""
 
 
 class SearchResult(NamedTuple):
@@ -163,8 +166,9 @@ class _Search:
         engine = engine_on(self.connection, self.account_id, number)
         lookup = engine.look_up(self.query, self.label)
         windows: Iterable[Window] = [Window(first, last, LARGE_UNIT)]
-        if lookup.none or not engine.IS_IN_ORDER:
-            tokens = 10 * len(lookup.none) + sum(map(len, lookup.some))
+        # A label may have no words, and not every entry with its words has the label.
+        if lookup.none or self.label is not None or not engine.IS_IN_ORDER:
+            tokens = EXCLUDED_STEPS * len(lookup.none) + sum(map(len, lookup.some))
             windows = _iter_windows(first, last, tokens, self.is_newest_first)
         for window in windows:
             for candidate in self._iter_candidates(engine, lookup, window, found):

@@ -1,8 +1,8 @@
 """The search index on each engine: how entries are added and removed, and how a query finds them.
 
 The index maps tokens (resumes.search.words) to entries. An account's entries are numbered in the order
-of ids (`seq`), and are looked through in windows of numbers, so that a search for common words ends
-after the first window, and one for rare words stops when its time is over.
+of ids (`seq`), and are looked through in windows of numbers, unless the index gives them in order and the
+query excludes nothing. So a search for common words ends early.
 
 Nothing that people type reaches the language of an engine: a query is a choice of tokens, which FTS5
 gets quoted and PostgreSQL as parameters.
@@ -32,11 +32,9 @@ MAX_BEGINNINGS: Final = 300
 """How many tokens are listed for the beginnings of words in a query. With more, the texts of resumes
 decide, most of which then have such a word."""
 
-
 MAX_CLAUSES: Final = 8
 """How many words the index looks up at once, since nothing ends a long search for entries that have all. The
 texts of resumes decide about more."""
-
 
 LAST_CHAR: Final = "\U0010ffff"
 """Comes after all that may follow the beginning of a word."""

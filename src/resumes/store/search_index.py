@@ -347,6 +347,9 @@ IDLE_SHARE: Final = 0.9
 BUSY_SHARE: Final = 0.04
 """The share while resumes arrive faster than they are indexed, or the process has requests to answer."""
 
+MERGE_SHARE: Final = 0.2
+"""The share of the time that merging takes, since not every process knows whether requests arrive."""
+
 STEP_READS: Final = 8
 """How often a step reads the next slices, unless others are busy."""
 
@@ -389,7 +392,8 @@ class Indexer(BackgroundThread):
         self._idle_version: int | None = None
         """The store's `read_version` when everything was indexed."""
         self._newest_us = 0
-        self._is_merged = False
+        self._is_merged = store.path is None
+        """Whether nothing is left to merge of what this indexer knows; a server has nothing to merge."""
         self._cleaning_due_s: float | None = None
         self._cleaned_to: str | None = None
         """The last word that was checked; None if no check is under way."""
@@ -404,15 +408,16 @@ class Indexer(BackgroundThread):
         began_s = self._clock()
         behind = list_behind(self._store)
         if not behind:
-            if not self._is_merged:
+            if not self._is_merged and not self._is_busy():
                 return self._merge(began_s)
-            self._idle_version = version
+            if self._is_merged:
+                self._idle_version = version
             return self._clean(began_s)
         newest_us = max(account.last_id_us for account in behind)
         is_busy = self._is_busy() or newest_us > self._newest_us
         self._newest_us = newest_us
         positions: dict[str, int] = {}
-        self._is_merged = False
+        self._is_merged = self._store.path is None
         if not self.index(behind, positions, is_busy=is_busy):
             return YIELD_S
         is_done = all(positions.get(row.account_id, 0) >= row.last_id_us for row in behind)
@@ -421,7 +426,8 @@ class Indexer(BackgroundThread):
         return _pause_s(self._clock() - began_s, BUSY_SHARE if is_busy else IDLE_SHARE)
 
     def index(self, behind: Sequence[Any], positions: dict[str, int], *, is_busy: bool) -> bool:
-        """Index slices of the accounts that are behind; return whether any was added.
+        """Index slices of the accounts that are behind; return whether all were added, perhaps
+        partly; it stops when another indexer was faster.
 
         A server works on some accounts at once while the next slices are read. In a file, that would only
         lengthen its transactions: both would wait for the interpreter.
@@ -433,12 +439,12 @@ class Indexer(BackgroundThread):
             for _ in range(1 if is_busy else STEP_READS):
                 if not (slices := _read_slices(self._store, behind, positions, count)):
                     break
-                if commits:
-                    commits[-1].result()
+                if commits and not commits[-1].result():
+                    break
                 commits.append(pool.submit(self._commit, slices))
                 if is_file:
                     commits[-1].result()
-            return any(commit.result() for commit in commits)
+            return bool(commits) and all(commit.result() for commit in commits)
 
     def _commit(self, slices: Sequence[_Slice]) -> bool:
         writes = [
@@ -455,11 +461,9 @@ class Indexer(BackgroundThread):
         return is_added
 
     def _merge(self, now_s: float) -> float:
-        """Merge some parts of the index while nothing else is to do; return the seconds until the next step."""
-        if self._is_busy():
-            return self._interval_s
+        """Merge some parts of the index, as everything is indexed; return the seconds until the next step."""
         self._is_merged = not self._store.write(merge)
-        return _pause_s(self._clock() - now_s, IDLE_SHARE)
+        return _pause_s(self._clock() - now_s, MERGE_SHARE)
 
     def _clean(self, now_s: float) -> float:
         """Remove some of the words that no resume has anymore; return the seconds until the next step."""
