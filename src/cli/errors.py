@@ -132,9 +132,8 @@ def run(call: Callable[[], object], session: Session) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         code = ExitCode.USAGE
-    except (
-        click.exceptions.Exit
-    ) as error:  # of a command that a screen invokes; click handles others
+    except click.exceptions.Exit as error:
+        # From a command that the terminal UI invokes; click handles the others.
         code = error.exit_code
     except click.UsageError as error:
         code = _report(describe(error), error.exit_code)

@@ -413,6 +413,7 @@ def export_to_file(
     summary = export_resumes(exporter, resumes, write, on_count=on_count)
     if exporter.book is not None:
         if not summary.exported:
-            raise InvalidArgument(f"No resume of the book could be drawn: {summary.failed[0][1]}")
+            why = f": {summary.failed[0][1]}" if summary.failed else ""
+            raise InvalidArgument(f"No resume of the book could be drawn{why}")
         file.write(exporter.finish_book())
     return summary

@@ -27,6 +27,16 @@ class TrailStep(NamedTuple):
     path: tuple[str, ...]
 
 
+class LastExport(NamedTuple):
+    """What was chosen last in the export dialog, by the dialog's names."""
+
+    kind: str
+    folder: str
+    layout: str
+    paper: str
+    is_anonymous: bool = False
+
+
 @dataclass(slots=True)
 class UiSession:
     """The store, the effective settings, and the current position in the UI.
@@ -54,8 +64,7 @@ class UiSession:
     """The refresh interval; None for each screen's default."""
 
     cache: QueryCache = field(default_factory=QueryCache)
-    last_export: tuple[str, str, str, str, str] | None = None
-    """What the export dialog got last: format, folder, layout, paper, and whether it was anonymous."""
+    last_export: LastExport | None = None
 
     pdfs: PdfFiles = field(init=False)
     first: FirstRows | None = None

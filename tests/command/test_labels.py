@@ -84,10 +84,7 @@ def test_all_resumes_of_a_label_or_a_search_are_deleted(classes: CommandLine) ->
     )
     assert names(classes) == ["Ada 2", "Bo 2"]
     again = classes("delete", "--label", "class-2025")
-    assert (again.exit_code, again.stderr) == (
-        0,
-        'Deleted 0 resumes from account "acme". None matches.\n',
-    )
+    assert (again.exit_code, again.stderr) == (0, 'No resume in account "acme" matches.\n')
     both = ("--label", "class-2026", "--filter", "name:bo")
     assert classes.answers("delete", *both, "--yes", "--json") == {"deleted": 1}
     assert names(classes) == ["Ada 2"]
@@ -103,7 +100,7 @@ def test_what_is_not_searched_yet_is_not_deleted_and_that_is_said(
     assert (deleted.exit_code, deleted.stderr.splitlines()) == (
         1,
         [
-            'Deleted 0 resumes from account "acme". None matches.',
+            'Deleted 0 resumes from account "acme".',
             "Incomplete: The 4 newest are not searched yet. Delete again later.",
         ],
     )

@@ -135,7 +135,7 @@ def set_(
         if plan is None and not any(
             affected.count for affected in (effects.over, effects.unlisted, effects.due)
         ):
-            say("No account has more resumes than that, loses API listing, or has resumes due now.")
+            say("No account would exceed its limit, lose API listing, or have resumes erased now.")
     _say_effects(effects, max_resumes)
 
 

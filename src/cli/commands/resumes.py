@@ -581,7 +581,10 @@ def delete(
             confirm(f'Permanently delete {counted(len(ids), "resume")} from account "{shown}"?')
         deleted = _delete_all(store, chosen, ids)
     sentence = f'Deleted {counted(deleted, "resume")} from account "{shown}".'
-    sentence += f" Imported files{KEPT}" if deleted else " None matches."
+    if deleted:
+        sentence += f" Imported files{KEPT}"
+    elif not ids and not unsearched:
+        sentence = f'No resume in account "{shown}" matches.'
     session.answer({"deleted": deleted}, sentence)
     if unsearched:
         say(f"Incomplete: {describe_unsearched(unsearched)}. Delete again later.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,7 @@ from resumes.store.stored_resumes import StoredResume
 from resumes.text import counted
 from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
-from tui.session import UiSession
+from tui.session import LastExport, UiSession
 from tui.text import safe_text
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 
@@ -85,14 +86,14 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
             read_only=session.read_only,
         )
         self._resume_ids, self._listed = resume_ids, listed
-        kind, folder, layout, paper, is_anonymous = session.last_export or (PDF, "", OWN, OWN, NO)
+        last = session.last_export or LastExport(PDF, "", OWN, OWN)
         self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
-        self._kind = Choices(list(KINDS), kind)
+        self._kind = Choices(list(KINDS), last.kind)
         self._folder = SafeInput(max_length=MAX_PATH_CHARS)
-        self._folder.value = folder or _usual_folder()
-        self._layout = Choices([OWN, *LAYOUTS], layout)
-        self._paper = Choices(list(PAPERS), paper)
-        self._anonymous = Choices([NO, YES], is_anonymous)
+        self._folder.value = last.folder or _usual_folder()
+        self._layout = Choices([OWN, *LAYOUTS], last.layout)
+        self._paper = Choices(list(PAPERS), last.paper)
+        self._anonymous = Choices([NO, YES], YES if last.is_anonymous else NO)
         self._for_pdf = LabelledField("Layout", self._layout), LabelledField("Paper", self._paper)
         self._for_pages = LabelledField("Anonymous", self._anonymous)
         super().__init__(
@@ -117,23 +118,26 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
 
     def submit(self) -> None:
         is_all = self._listed is not None and self._what.chosen == self._listed
-        name, folder = self._kind.chosen, self._folder.value.strip()
-        chosen = self._layout.chosen, self._paper.chosen, self._anonymous.chosen
-        self._session.last_export = name, folder, *chosen
-        layout, paper, is_anonymous = chosen
-        choice = PageOptions(
-            layout if layout != OWN and KINDS[name] is ExportFormat.PDF else None,
-            PAPERS[paper] if KINDS[name] is ExportFormat.PDF else None,
-            is_anonymous == YES,
+        chosen = LastExport(
+            self._kind.chosen,
+            self._folder.value.strip(),
+            self._layout.chosen,
+            self._paper.chosen,
+            self._anonymous.chosen == YES,
         )
+        self._session.last_export = chosen
+        choice = PageOptions(is_anonymous=chosen.is_anonymous)
+        if KINDS[chosen.kind] is ExportFormat.PDF:
+            layout = None if chosen.layout == OWN else chosen.layout
+            choice = replace(choice, layout=layout, paper=PAPERS[chosen.paper])
         self.dismiss(
             partial(
                 self._export,
                 resume_ids=[] if is_all else self._resume_ids,
-                kind=KINDS[name],
-                is_book=name == BOOK,
+                kind=KINDS[chosen.kind],
+                is_book=chosen.kind == BOOK,
                 choice=choice,
-                folder=folder,
+                folder=chosen.folder,
             )
         )
 
@@ -181,7 +185,7 @@ def export_chosen(
     brand = load_branding(settings.home, account).brand
     book = None
     if is_book:
-        resumes = list_for_book(resumes)
+        resumes = list_for_book(_until_canceled(resumes))
         book = Book(account, [], choice, brand)
     resumes = _until_canceled(resumes)
     with Exporter(
@@ -198,6 +202,8 @@ def export_chosen(
             target = new.path
             with new.opened() as file:
                 summary = export_to_file(exporter, resumes, file)
+                if get_current_worker().is_cancelled:  # the draft is removed
+                    raise InvalidArgument("The export was canceled")
         else:
             write = partial(exporter.write, target, overwrite=False)
             summary = export_resumes(exporter, resumes, write)
