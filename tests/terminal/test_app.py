@@ -50,7 +50,7 @@ from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import REMEDIES, failure
-from tui.text import show_message, toast
+from tui.text import StatusMessage, safe_text, show_message, toast
 from tui.widgets.bars import KeyLine
 from tui.widgets.paged_list import PagedList
 
@@ -121,6 +121,9 @@ async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store
 
         await presses(pilot, "q")
         await until(lambda: pilot.app.return_code == 0)
+    # Of a call that ends when there is no screen anymore.
+    assert isinstance(pilot.app, ResumesApp)
+    pilot.app.show_message(StatusMessage(safe_text("Late"), "information", None))
 
 
 @pytest.mark.usefixtures("header")
