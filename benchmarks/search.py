@@ -108,7 +108,7 @@ class Mixer:
         self.skills = [self._made(choose.choice((2, 3))) for _ in range(2_000)]
 
     def begin_at(self, number: int) -> None:
-        """Make others than from the beginning."""
+        """Make other resumes from now on, always the same ones for this number."""
         self._random.seed(number)
 
     def _made(self, syllables: int) -> str:

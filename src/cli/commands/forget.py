@@ -43,8 +43,8 @@ MAX_PASSES = 3
 """How often what is found is erased: an importer may have filed a file meanwhile."""
 
 NOT_ERASED = (
-    "No such person was erased. Give what was given when the person was erased; instead of the ID of a "
-    'resume, its name and address: "Ada Lovelace <ada@example.org>"'
+    "No such person was erased. Give the same target as for the erasure; in place of a resume's ID, its name "
+    'and address: "Ada Lovelace <ada@example.org>"'
 )
 
 BEYOND_REACH = (
@@ -129,8 +129,8 @@ def forget(
             _export(output, settings, accounts, resumes, is_erased=True)
         left = erasure.erase(resumes, files)
     if session.as_json:
-        left_lines = [*left.values()]
-        put_json(_as_json(accounts, resumes, files, others, erased=True) | {"left": left_lines})
+        found = _as_json(accounts, resumes, files, others, erased=True)
+        put_json(found | {"left": [*left.values()]})
     else:
         done = Counter(file.action for file in files if file.path not in left)
         gone = counted(done[Action.ERASE], "file")

@@ -1,9 +1,10 @@
 """Search of an account's resumes by a query (resumes.search.query): its results, page by page.
 
 All results come from the index, which is written after the creates (resumes.store.search_index); how
-many resumes are not in it yet is returned with each page. Where the index has to be read beyond what a page
-shows, it is looked through in windows, from the cursor on. Some queries need proof that a resume matches, from its text. If that takes
-long, or if the index has nothing in many windows, a page ends early, with a cursor.
+many resumes are not in it yet is returned with each page. Where the index has to be read beyond what a
+page shows, it is looked through in windows, from the cursor on. Some queries need proof that a resume
+matches, from its text. If that takes long, or if the index has nothing in many windows, a page ends early,
+with a cursor.
 """
 
 import contextlib
@@ -44,7 +45,7 @@ WINDOW_STEPS: Final = 2_000_000
 """How often a token of the query may be in the entries of a window, so that none takes long."""
 
 EXCLUDED_STEPS: Final = 10
-"""How many times that a token counts that must not occur: its entries in a window are all read."""
+"""How many times a token that must not occur counts, since all its entries in a window are read."""
 
 
 class SearchResult(NamedTuple):

@@ -33,8 +33,8 @@ MAX_BEGINNINGS: Final = 300
 decide, most of which then have such a word."""
 
 MAX_CLAUSES: Final = 8
-"""How many words the index looks up at once, since nothing ends a long search for entries that have all. The
-texts of resumes decide about more."""
+"""How many words the index looks up at once: nothing interrupts a search for entries that have all of them.
+The texts of resumes decide about the other words."""
 
 LAST_CHAR: Final = "\U0010ffff"
 """Comes after all that may follow the beginning of a word."""

@@ -348,7 +348,7 @@ BUSY_SHARE: Final = 0.04
 """The share while resumes arrive faster than they are indexed, or the process has requests to answer."""
 
 MERGE_SHARE: Final = 0.2
-"""The share of the time that merging takes, since not every process knows whether requests arrive."""
+"""The share of the time spent on merging: low, since not every process knows whether requests arrive."""
 
 STEP_READS: Final = 8
 """How often a step reads the next slices, unless others are busy."""
@@ -426,8 +426,8 @@ class Indexer(BackgroundThread):
         return _pause_s(self._clock() - began_s, BUSY_SHARE if is_busy else IDLE_SHARE)
 
     def index(self, behind: Sequence[Any], positions: dict[str, int], *, is_busy: bool) -> bool:
-        """Index slices of the accounts that are behind; return whether all were added, perhaps
-        partly; it stops when another indexer was faster.
+        """Index slices of the accounts that are behind. Return False if nothing was read, or if another indexer
+        was faster, after which this stops.
 
         A server works on some accounts at once while the next slices are read. In a file, that would only
         lengthen its transactions: both would wait for the interpreter.
@@ -461,7 +461,7 @@ class Indexer(BackgroundThread):
         return is_added
 
     def _merge(self, now_s: float) -> float:
-        """Merge some parts of the index, as everything is indexed; return the seconds until the next step."""
+        """Merge some parts of the index once everything is indexed; return the seconds until the next step."""
         self._is_merged = not self._store.write(merge)
         return _pause_s(self._clock() - now_s, MERGE_SHARE)
 
