@@ -250,10 +250,10 @@ class Routes:
         self.check_disk()
         check_body_headers(request.headers, max_bytes=self._format.max_bytes)
 
-    async def parse(self, body: bytes, holder: KeyHolder) -> analyzer.Resume:
-        """Return the resume in the body. Raises as `analyzer.parse`."""
+    def parse(self, body: bytes, holder: KeyHolder) -> Coroutine[Any, Any, analyzer.Resume]:
+        """Return a coroutine that returns the resume in the body. It raises as `analyzer.parse`."""
         accepted = self._format.for_account(holder.first_month)
-        return await _work_on(body, functools.partial(analyzer.parse, accepted=accepted))
+        return _work_on(body, functools.partial(analyzer.parse, accepted=accepted))
 
     async def _create(self, request: Request, holder: KeyHolder, label: str | None) -> None:
         body = await request.read_body(self._format.max_bytes)
@@ -376,6 +376,8 @@ def entity_tag(shown: bytes, updated_at: str) -> bytes:
 
 def find_label(request: Request) -> str | None:
     """Return the label for a new resume, if the query has one. Raises InvalidArgument."""
+    if not request.query:
+        return None
     # As in 1.0, which knew none, other parameters have no effect.
     return _label(parse_fields(request.query, ("label",), ignores_others=True))
 

@@ -635,7 +635,8 @@ def _add_resume(
     )  # fmt: skip
     document = parsed.document
     rows.documents.append((account_id, resume_id, crc32(document), document))
-    rows.digests |= dict.fromkeys(new.digests, Duplicate(resume_id))
+    if digests := new.digests:
+        rows.digests |= dict.fromkeys(digests, Duplicate(resume_id))
     if new.idempotency is not None:
         rows.idempotency[new.idempotency.key] = {
             "account_id": account_id,
