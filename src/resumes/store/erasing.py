@@ -12,17 +12,13 @@ from sqlmodel import Session
 
 from resumes.store import search_index
 from resumes.store.schema import documents, imported_digests, resumes
-from resumes.store.statements import Prepared, params_equal, pk_equals
+from resumes.store.statements import params_equal, pk_equals
 from resumes.store.store import change_count
 
-_ERASE_ROWS: Final = tuple(
-    Prepared(delete(table).where(pk_equals(table))) for table in (resumes, documents)
-)
-_ERASE_DIGESTS: Final = Prepared(
-    delete(imported_digests).where(
-        params_equal(imported_digests.c.account_id),
-        imported_digests.c.resume_id == bindparam("id"),
-    )
+_ERASE_ROWS: Final = tuple(delete(table).where(pk_equals(table)) for table in (resumes, documents))
+_ERASE_DIGESTS: Final = delete(imported_digests).where(
+    params_equal(imported_digests.c.account_id),
+    imported_digests.c.resume_id == bindparam("id"),
 )
 
 
@@ -34,7 +30,7 @@ def erase_rows(connection: Connection, account_id: str, resume_ids: Sequence[str
     # Each by its whole key: a list of keys may be looked for all through the account (pitfalls S24).
     rows = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
     for statement in _ERASE_ROWS:
-        statement.run_many(connection, rows)
+        connection.execute(statement, rows)
     search_index.remove(connection, account_id, resume_ids)
 
 
@@ -48,8 +44,7 @@ def erase(session: Session, account_id: str, resume_ids: Sequence[str]) -> int:
     found = connection.execute(select(resumes.c.id).where(*these)).scalars().all()
     if found:
         erase_rows(connection, account_id, found)
-        _ERASE_DIGESTS.run_many(
-            connection, [{"account_id": account_id, "id": each} for each in found]
-        )
+        rows = [{"account_id": account_id, "id": each} for each in found]
+        connection.execute(_ERASE_DIGESTS, rows)
         change_count(session, account_id, -len(found))
     return len(found)

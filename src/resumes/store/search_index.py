@@ -80,21 +80,16 @@ _ENTRY: Final = Prepared(
         params_equal(search_entries.c.account_id, search_entries.c.id)
     )
 )
-_FIND_NUMBER: Final = Prepared(
-    sqlalchemy.select(search_progress.c.number).where(pk_equals(search_progress))
-)
-_COUNT_DOWN: Final = Prepared(
-    sqlalchemy.update(search_progress)
-    .where(pk_equals(search_progress))
-    .values(entries=search_progress.c.entries - bindparam("removed"))
-)
 
 
 def _remove(connection: Connection, account_id: str, entries: Sequence[EntryKey]) -> None:
     if entries:
-        ((number,),) = _FIND_NUMBER.run(connection, account_id=account_id).fetchall()
-        engine_on(connection, account_id, number).remove(entries)
-        _COUNT_DOWN.run(connection, account_id=account_id, removed=len(entries))
+        own = pk_equals(search_progress, account_id)
+        number = connection.execute(sqlalchemy.select(search_progress.c.number).where(own))
+        engine_on(connection, account_id, number.scalar_one()).remove(entries)
+        count_down = sqlalchemy.update(search_progress).where(own)
+        left = search_progress.c.entries - len(entries)
+        connection.execute(count_down.values(entries=left))
 
 
 def _engine(session: Session, progress: SearchProgress) -> SearchEngine:
@@ -223,9 +218,12 @@ _READ: Final = sqlalchemy.select(
     _document(documents.c.document).label("document"),
     resumes.c.person.is_(None).label("lacks_person"),
 )
-_SET_PERSON: Final = Prepared(
+_SET_PERSON: Final = (
     sqlalchemy.update(resumes)
-    .where(pk_equals(resumes), resumes.c.person.is_(None))
+    .where(
+        pk_equals(resumes, bindparam("of_account"), bindparam("of_resume")),
+        resumes.c.person.is_(None),
+    )
     .values(person=bindparam("new_person"))
 )
 
@@ -308,11 +306,12 @@ def _add_slice(some: _Slice, session: Session) -> bool:
     ]
     engine_on(connection, account_id, progress.number).add(entries, is_last=some.is_last)
     persons = [
-        {"account_id": account_id, "id": read.id, "new_person": read.person}
+        {"of_account": account_id, "of_resume": read.id, "new_person": read.person}
         for read in kept
         if read.person
     ]
-    _SET_PERSON.run_many(connection, persons)
+    if persons:
+        connection.execute(_SET_PERSON, persons)
     _index_persons(session, account_id, _last_id(some.after_us), _last_id(some.up_to_us))
     advance = sqlalchemy.update(search_progress).where(pk_equals(search_progress, account_id))
     connection.execute(

@@ -346,17 +346,6 @@ Check = Callable[[StoredResume], None]
 """Raises the error with which a change of the resume, as it is stored now, is refused."""
 
 
-# A lost or damaged document is replaced, too.
-_SET_DOCUMENT = Prepared(
-    lambda dialect: replace_on_conflict(
-        upsert(documents, dialect).values(
-            {column.name: bindparam(column.name) for column in documents.columns}
-        ),
-        documents,
-    )
-)
-
-
 class Updated(NamedTuple):
     """An update: its time, later than before, and the ids of the person's other resumes that it replaced."""
 
@@ -406,7 +395,9 @@ def _update(
     row.title, row.name, row.filename, row.person = new.title, new.name, new.filename, new.person
     row.updated_at = timestamp_after(row.updated_at, now_us)
     values = (account_id, resume_id, crc32(new.document), document)
-    _SET_DOCUMENT.run_many(connection, [dict(zip(documents.columns.keys(), values, strict=True))])
+    # A lost or damaged document is replaced, too.
+    written = upsert(documents, connection.dialect).values(values)
+    connection.execute(replace_on_conflict(written, documents))
     replaced = replace_others(session, account_id, resume_id, new.person)
     search_index.replace(session, account_id, row, document)
     return Updated(row.updated_at, replaced)

@@ -13,10 +13,10 @@ versions also read the resumes that it has not read yet, once per query.
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     CompoundSelect,
     Connection,
@@ -48,14 +48,7 @@ from resumes.store.schema import (
     resumes,
     search_progress,
 )
-from resumes.store.statements import (
-    VALUES,
-    Prepared,
-    by_engine,
-    chunks,
-    insert_into,
-    params_equal,
-)
+from resumes.store.statements import Prepared, by_engine, insert_into
 from resumes.store.store import Store, change_count
 
 
@@ -121,17 +114,22 @@ def is_newest(
     return and_(next_person.is_not(true()), is_last)
 
 
-_ASKED: Final = params_equal(resumes.c.account_id), resumes.c.id.in_(VALUES)
-_PERSONS: Final = select(resumes.c.person).where(*_ASKED)
-_NEWEST: Final = Prepared(
-    select(resumes.c.id).where(*_ASKED, is_newest(resumes, bindparam("account_id"), _PERSONS))
-)
+def select_newest(account_id: Any, resume_ids: Any) -> Select[Any]:
+    """Return the statement for the ids of those of the resumes that are their person's newest."""
+    asked = resumes.c.account_id == account_id, resumes.c.id.in_(resume_ids)
+    persons = select(resumes.c.person).where(*asked)
+    return select(resumes.c.id).where(*asked, is_newest(resumes, account_id, persons))
 
 
-def newest_of(connection: Connection, account_id: str, resume_ids: Iterable[str]) -> set[str]:
+_ACCOUNT: Final[BindParameter[str]] = bindparam("account_id")
+_IDS: Final[BindParameter[Any]] = bindparam("resume_ids", expanding=True)
+_NEWEST: Final = select_newest(_ACCOUNT, _IDS)
+
+
+def newest_of(connection: Connection, account_id: str, resume_ids: Sequence[str]) -> set[str]:
     """Return those of the resumes that are their person's newest."""
-    keys = [{"account_id": account_id, **values} for values in chunks(resume_ids)]
-    return {resume_id for rows in _NEWEST.run_each(connection, keys) for (resume_id,) in rows}
+    values = {"account_id": account_id, "resume_ids": resume_ids}
+    return set(connection.execute(_NEWEST, values).scalars())
 
 
 class Version(NamedTuple):
@@ -188,33 +186,34 @@ _COUNTED: Final = (
     .order_by(_OTHER.c.person, _OTHER.c.id)
     .limit(literal_column(str(MAX_VERSIONS), Integer))
 )
-_NEW: Final = resumes.alias("new")
-# As in `is_newest`.
-_IS_ASKED: Final = _NEW.c.person.in_(_PERSONS).is_(true())
-_NEW_OF_PERSONS: Final = (
-    select(_NEW.c.person, func.count().label("count"))
-    .where(_is_unindexed(_NEW, bindparam("account_id")), _IS_ASKED)
-    .group_by(_NEW.c.person)
-    .cte()
-    .prefix_with("MATERIALIZED")
-)
-COUNT_VERSIONS: Final = Prepared(
-    select(
-        resumes.c.id,
-        select(func.count()).select_from(_COUNTED.correlate(resumes).subquery()).scalar_subquery()
-        + func.coalesce(_NEW_OF_PERSONS.c.count, literal_column("0", Integer)),
+
+
+def select_counts(account_id: Any, resume_ids: Any) -> Select[Any]:
+    """Return the statement for these resumes' ids and numbers of versions."""
+    asked = resumes.c.account_id == account_id, resumes.c.id.in_(resume_ids)
+    new = resumes.alias("new")
+    # As in `is_newest`.
+    is_asked = new.c.person.in_(select(resumes.c.person).where(*asked)).is_(true())
+    new_of_persons = (
+        select(new.c.person, func.count().label("count"))
+        .where(_is_unindexed(new, account_id), is_asked)
+        .group_by(new.c.person)
+        .cte()
+        .prefix_with("MATERIALIZED")
     )
-    .outerjoin(_NEW_OF_PERSONS, _NEW_OF_PERSONS.c.person == resumes.c.person)
-    .where(*_ASKED)
-)
+    indexed = select(func.count()).select_from(_COUNTED.correlate(resumes).subquery())
+    unindexed = func.coalesce(new_of_persons.c.count, literal_column("0", Integer))
+    return (
+        select(resumes.c.id, indexed.scalar_subquery() + unindexed)
+        .outerjoin(new_of_persons, new_of_persons.c.person == resumes.c.person)
+        .where(*asked)
+    )
 
 
 def count_versions(store: Store, account_id: str, resume_ids: Sequence[str]) -> dict[str, int]:
     """Return how many resumes the person has whose resume it is, at most 100, by resume; without those
     that have no other version."""
-    keys = [{"account_id": account_id, **values} for values in chunks(resume_ids)]
-    with store.read() as connection:
-        found = chain.from_iterable(COUNT_VERSIONS.run_each(connection, keys))
+    found = store.fetch(select_counts(account_id, resume_ids))
     return {resume_id: min(count, MAX_VERSIONS) for resume_id, count in found if count > 1}
 
 
@@ -234,10 +233,10 @@ def select_versions(
 
 # Replacing
 
-_HAND_ON: Final = Prepared(
+_HAND_ON: Final = (
     update(imported_digests)
     .where(
-        params_equal(imported_digests.c.account_id),
+        imported_digests.c.account_id == bindparam("of_account"),
         imported_digests.c.resume_id == bindparam("replaced_id"),
     )
     .values(resume_id=bindparam("by_id"), is_older=true())
@@ -258,10 +257,12 @@ def replace(
     when it is repeated. The caller changes the account's counter.
     """
     pairs = [(by_id, old_id) for by_id, old_ids in replaced.items() for old_id in old_ids]
+    if not pairs:
+        return
     rows = [
-        {"account_id": account_id, "replaced_id": old_id, "by_id": by_id} for by_id, old_id in pairs
+        {"of_account": account_id, "replaced_id": old_id, "by_id": by_id} for by_id, old_id in pairs
     ]
-    _HAND_ON.run_many(connection, rows)
+    connection.execute(_HAND_ON, rows)
     noted = [(account_id, by_id, old_id) for by_id, old_id in pairs if by_create]
     insert_into(replaced_resumes).run_rows(connection, noted)
     erase_rows(connection, account_id, [old_id for _, old_id in pairs])
@@ -284,27 +285,27 @@ def replace_others(
     return others
 
 
-_REPLACED: Final = Prepared(
-    select(replaced_resumes.c.resume_id, replaced_resumes.c.replaced_id)
-    .where(params_equal(replaced_resumes.c.account_id), replaced_resumes.c.resume_id.in_(VALUES))
-    .order_by(replaced_resumes.c.resume_id, replaced_resumes.c.replaced_id)
-)
+def _select_replaced(account_id: str, by: ColumnElement[bool]) -> Select[Any]:
+    these = replaced_resumes.c.account_id == account_id, by
+    rows = select(replaced_resumes.c.resume_id, replaced_resumes.c.replaced_id).where(*these)
+    return rows.order_by(replaced_resumes.c.resume_id, replaced_resumes.c.replaced_id)
 
 
 def find_replaced(
-    connection: Connection, account_id: str, resume_ids: Iterable[str]
+    connection: Connection, account_id: str, resume_ids: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """Return the ids of the versions that the creates of these resumes replaced, by resume."""
     found: dict[str, tuple[str, ...]] = {}
-    for values in chunks(resume_ids):
-        rows = _REPLACED.run(connection, account_id=account_id, **values).fetchall()
-        for resume_id, replaced_id in rows:
-            found[resume_id] = (*found.get(resume_id, ()), replaced_id)
+    if not resume_ids:
+        return found
+    rows = _select_replaced(account_id, replaced_resumes.c.resume_id.in_(resume_ids))
+    for resume_id, replaced_id in connection.execute(rows):
+        found[resume_id] = (*found.get(resume_id, ()), replaced_id)
     return found
 
 
 async def list_replaced_async(store: Store, account_id: str, resume_id: str) -> tuple[str, ...]:
     """Return the ids of the versions that the create of this resume replaced."""
-    (values,) = chunks([resume_id])
-    rows = await store.fetch_async(_REPLACED, account_id=account_id, **values)
+    by = replaced_resumes.c.resume_id == resume_id
+    rows = await store.fetch_async(_select_replaced(account_id, by))
     return tuple(replaced_id for _, replaced_id in rows)

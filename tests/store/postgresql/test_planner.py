@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import bindparam, text
 from sqlalchemy.dialects import postgresql
 
 from resumes.store import (
@@ -23,9 +23,9 @@ from resumes.store import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.postgresql.connection import numbered
 from resumes.store.sqlite.store import sqlite_engine
-from resumes.store.statements import Prepared
+from resumes.store.statements import VALUES, Prepared
 from resumes.store.stored_resumes import page_of
-from resumes.store.versions import _NEWEST, _OF_PERSONS, COUNT_VERSIONS
+from resumes.store.versions import _OF_PERSONS, select_counts, select_newest
 from tests.support.postgres import Server
 from tests.support.store.builders import a_person, count_rows, exported, index_all
 from tests.support.waiting import wait_until
@@ -165,7 +165,15 @@ def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["just grown", "known to the statistics"])
-@pytest.mark.parametrize("statement", [_OF_PERSONS, _NEWEST, COUNT_VERSIONS])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        _OF_PERSONS,
+        Prepared(select_newest(bindparam("account_id"), VALUES)),
+        Prepared(select_counts(bindparam("account_id"), VALUES)),
+    ],
+    ids=["of persons", "newest", "counts"],
+)
 def test_versions_are_found_by_their_person_also_by_a_plan_that_a_message_uses_again(
     url: str, is_known: bool, statement: Prepared
 ) -> None:
