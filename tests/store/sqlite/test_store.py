@@ -5,6 +5,7 @@ import asyncio
 import errno
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
-from resumes.store import Store, accounts, creation, open_store
+from resumes.store import Store, accounts, creation, open_store, search
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created
 from resumes.store.sqlite import writer
@@ -28,9 +29,11 @@ from resumes.store.sqlite.writer import message_of
 from resumes.store.statements import driver
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
+    add_people,
     at_commit,
     free_maximum,
     ids_of,
+    index_all,
     listed_ids,
     path_of,
     rename,
@@ -405,3 +408,31 @@ def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
     asyncio.run(scenario())
     assert free_maximum(store) == before
     assert store.write(rename("next")) == "NEXT"
+
+
+# Searching
+
+
+def test_words_that_must_not_occur_are_looked_up_in_small_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # FTS5 cannot be interrupted, and reads all entries of an excluded word (pitfalls S28).
+    monkeypatch.setattr(search, "SMALL_UNIT", 8)
+    monkeypatch.setattr(search, "LARGE_UNIT", 16)
+    monkeypatch.setattr(search, "WINDOW_STEPS", 16 * 2 * search.EXCLUDED_STEPS)
+    with open_store(f"sqlite:///{tmp_path}/resumes.db") as store:
+        account = accounts.create_account(store, "ana", plan="business")
+        add_people(store, account, *["Bo"] * 100)
+        index_all(store)
+        statements: list[str] = []
+        with store.read() as connection:
+            driver(connection).set_trace_callback(statements.append)
+        found = search.find_page(store, account.id, "-bo -name:bo", timeout_s=60)
+    assert found.page.entries == []
+    ranges = [
+        int(last) - int(first) + 1
+        for statement in statements
+        for first, last in re.findall(r"rowid BETWEEN (\d+) AND (\d+)\)", statement)
+    ]
+    assert sum(ranges) == 100
+    assert max(ranges) == 16
