@@ -68,6 +68,7 @@ ACROSS: Final = {
         "PostgreSQL's list of words is one of all accounts",
     ),
     "resumes.store.search_index._begin_progress": "an account's number in SQLite's index is its own",
+    "resumes.store.creation._LOCK_FREE": "creates of several accounts share a transaction",
     "resumes.store.import_history.": "metrics and the admin's overview count all files",
 }
 """Where statements may touch many accounts, and why: functions, statements, or (with a dot at the

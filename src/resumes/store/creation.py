@@ -10,16 +10,18 @@ those of the ledger.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby, repeat
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     Connection,
     LargeBinary,
+    any_,
     bindparam,
     case,
     func,
@@ -51,6 +53,7 @@ from resumes.store.import_ledger import (
     nameless,
 )
 from resumes.store.schema import (
+    BinaryText,
     account_usage,
     accounts,
     documents,
@@ -64,6 +67,8 @@ from resumes.store.statements import (
     VALUES,
     Prepared,
     chunks,
+    columns_of,
+    driver,
     insert_into,
     params_equal,
     pk_equals,
@@ -78,7 +83,7 @@ from resumes.store.versions import (
     list_replaced_async,
     replace,
 )
-from resumes.store.write_queue import LostRace, Write
+from resumes.store.write_queue import SKIPPED, LostRace, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +212,7 @@ async def find_early_outcome(
     accounts_found = await store.fetch_async(_READ_ACCOUNT, account_id=account_id)
     if not accounts_found:
         raise NotFound("Account not found")
-    count, _, max_resumes, on_newer, _ = accounts_found[0]
+    _, count, _, max_resumes, on_newer, _ = accounts_found[0]
     # A newer version needs no place.
     if max_resumes is None or count < max_resumes or on_newer == OnNewer.REPLACE:
         return None
@@ -243,25 +248,34 @@ def _write(creation: Creation, deadline_s: float) -> Write:
         creation,
         deadline=time.monotonic() + deadline_s,
         account_id=creation.account_id,
+        apply_alone=apply_alone,
         proof=was_stored,
     )
 
 
 # Inside the transaction
 
-_ACCOUNT = (
+_OPEN_ACCOUNTS = (
     select(
-        *account_usage.c["resume_count", "last_id_us"],
+        *account_usage.c["account_id", "resume_count", "last_id_us"],
         plans.c.max_resumes,
         accounts.c.on_newer,
         FORGET_KEY,
     )
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
-    .where(pk_equals(account_usage), accounts.c.closed_at.is_(None))
+    .where(accounts.c.closed_at.is_(None))
 )
-_READ_ACCOUNT = Prepared(_ACCOUNT)
-LOCK_ACCOUNT = Prepared(_ACCOUNT.with_for_update(of=account_usage))
+_READ_ACCOUNT = Prepared(_OPEN_ACCOUNTS.where(pk_equals(account_usage)))
+LOCK_ACCOUNT = Prepared(
+    _OPEN_ACCOUNTS.where(pk_equals(account_usage)).with_for_update(of=account_usage)
+)
+# On a server alone; SQLite has no locks of rows.
+_LOCK_FREE = Prepared(
+    _OPEN_ACCOUNTS.where(
+        account_usage.c.account_id == any_(bindparam("account_ids", type_=ARRAY(BinaryText)))
+    ).with_for_update(of=account_usage, skip_locked=True)
+)
 UNLIMITED = 2**62
 # NULL for an account that was closed, so that the comparison below is never true.
 _MAX_NOW = func.coalesce(plans.c.max_resumes, literal(UNLIMITED, BigInteger))
@@ -303,7 +317,7 @@ def was_stored(connection: Connection, creation: Creation, result: Any) -> bool 
 
     The random IDs of its resumes prove it. Call this after the transaction has ended.
     """
-    if isinstance(result, ResumesError):
+    if not isinstance(result, list):  # it was refused, or skipped
         return None
     made = [done.id for done in result if isinstance(done, Created) and not done.replayed]
     account = LOCK_ACCOUNT.run(connection, account_id=creation.account_id).fetchone()
@@ -312,22 +326,35 @@ def was_stored(connection: Connection, creation: Creation, result: Any) -> bool 
     these = resumes.c.account_id == creation.account_id, resumes.c.id.in_(made)
     if connection.execute(select(resumes.c.id).where(*these).limit(1)).first() is not None:
         return True
-    _, last_id_us, *_ = account
+    _, _, last_id_us, *_ = account
     return False if last_id_us < identifiers.position_of(made[-1]) else None
 
 
-def apply_creations(
-    connection: Connection, creations: Sequence[Creation]
-) -> list[list[Outcome] | ResumesError]:
-    """Apply all creations of a batch, account by account, inside its transaction."""
-    results: dict[int, list[Outcome] | ResumesError] = {}
-    # One order of locks for everyone.
-    order = sorted(range(len(creations)), key=lambda at: creations[at].account_id)
-    for account_id, group in groupby(order, key=lambda at: creations[at].account_id):
-        positions = [*group]
-        outcomes = _create_in_account(connection, account_id, [creations[at] for at in positions])
-        results.update(zip(positions, outcomes, strict=True))
-    return [results[at] for at in range(len(creations))]
+Result = list[Outcome] | ResumesError
+
+
+def apply_creations(connection: Connection, creations: Sequence[Creation]) -> list[Result]:
+    """Apply all creations of a batch inside its transaction.
+
+    On a server, those whose account cannot be locked at once are SKIPPED.
+    """
+    account_ids = [*dict.fromkeys(creation.account_id for creation in creations)]
+    if connection.dialect.name == "sqlite":
+        locked, missing = _lock(connection, account_ids), NotFound("Account not found")
+        return _apply(connection, creations, locked, missing)
+    rows = _LOCK_FREE.run(connection, account_ids=account_ids)
+    return _apply(connection, creations, [_Account(*row) for row in rows], SKIPPED)
+
+
+def apply_alone(connection: Connection, creations: Sequence[Creation]) -> list[Result]:
+    """Apply creations of one account, for whose lock this waits."""
+    accounts_found = _lock(connection, [creations[0].account_id])
+    return _apply(connection, creations, accounts_found, NotFound("Account not found"))
+
+
+def _lock(connection: Connection, account_ids: Iterable[str]) -> list["_Account"]:
+    found = (LOCK_ACCOUNT.run(connection, account_id=each).fetchone() for each in account_ids)
+    return [_Account(*row) for row in found if row is not None]
 
 
 @dataclass(slots=True)
@@ -369,37 +396,56 @@ class _Account:
     last_id_us: int
     max_resumes: int | None
     on_newer: str
-    forget_key: str
+    forget_key: str | None
     taken: int = 0
     rows: _Rows = field(default_factory=_Rows)
     versions: dict[bytes, list[Version]] = field(default_factory=dict)
 
 
-def _create_in_account(
-    connection: Connection, account_id: str, creations: Sequence[Creation]
-) -> Sequence[list[Outcome] | ResumesError]:
-    found = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
-    if found is None:
-        return [NotFound("Account not found")] * len(creations)
-    account = _Account(account_id, *found)
-    results = _decide(connection, account, creations)
-    rows = account.rows
-    if rows.resumes:
-        TAKE_PLACES.run_later(
-            connection,
-            _check_places,
-            account=account_id,
-            places=account.taken,
-            last_id=account.last_id_us,
-        )
-    _insert(connection, rows, account_id)
-    if rows.replaced:
-        replace(connection, account_id, rows.replaced)
-    return results
+def _apply(
+    connection: Connection,
+    creations: Sequence[Creation],
+    locked: Sequence["_Account"],
+    missing: Any,
+) -> list[Any]:
+    """Return the results of creations in accounts that are locked; `missing` for others."""
+    by_account: dict[str, list[Creation]] = {account.id: [] for account in locked}
+    for creation in creations:
+        by_account.setdefault(creation.account_id, []).append(creation)
+    forget_key = next((account.forget_key for account in locked), None)
+    prior = _find_prior(connection, {each.id: by_account[each.id] for each in locked}, forget_key)
+    results = {
+        account.id: iter(_decide(connection, account, by_account[account.id], prior[account.id]))
+        for account in locked
+    }
+    _take_places(connection, [account for account in locked if account.rows.resumes])
+    _insert(connection, locked)
+    for account in locked:
+        if account.rows.replaced:
+            replace(connection, account.id, account.rows.replaced)
+    nothing = repeat(missing)
+    return [next(results.get(creation.account_id, nothing)) for creation in creations]
+
+
+def _take_places(connection: Connection, changed: Sequence[_Account]) -> None:
+    """Raise LostRace if an account was closed, or its plan lowered, while its row was waited for."""
+    rows = [
+        {"account": account.id, "places": account.taken, "last_id": account.last_id_us}
+        for account in changed
+    ]
+    if connection.dialect.name == "sqlite":
+        if not all(TAKE_PLACES.run(connection, **row).rowcount for row in rows):
+            raise LostRace
+    elif rows:
+        statement = TAKE_PLACES.in_arrays(connection.dialect, columns_of(rows))
+        driver(connection).run_later(*statement, expected=len(rows))
 
 
 def _decide(
-    connection: Connection, account: _Account, creations: Sequence[Creation]
+    connection: Connection,
+    account: _Account,
+    creations: Sequence[Creation],
+    before: "_PriorOutcomes",
 ) -> list[list[Outcome]]:
     """Return the outcomes of creates, in order; `account` has what they change."""
     allowed = UNLIMITED if account.max_resumes is None else account.max_resumes
@@ -412,16 +458,10 @@ def _decide(
     )
     is_replacing = account.on_newer == OnNewer.REPLACE
     tails = identifiers.tails(sum(len(creation.resumes) for creation in creations))
-    before = _PriorOutcomes(connection, account.id, creations)
     if is_replacing:
         persons = {new.resume.person for some in creations for new in some.resumes}
         unread = filter(None, persons.difference(versions))
         versions |= find_versions(connection, account.id, unread)
-    are_forgotten: Iterator[bool] = iter(())
-    if account.forget_key:
-        parsed = (new.resume for some in creations for new in some.resumes)
-        subjects = (subjects_of(resume.document, resume.name) for resume in parsed)
-        are_forgotten = iter(find_forgotten(connection, account.forget_key, account.id, subjects))
     results = []
     for creation in creations:
         now = timestamp(creation.now_us)
@@ -431,7 +471,8 @@ def _decide(
         for new in creation.resumes:
             prior = done.get(new.item)
             outcome: Outcome | None
-            if next(are_forgotten, False):  # first, so that no repeat brings a file of theirs back
+            # First, so that no repeat brings a file of theirs back.
+            if next(before.are_forgotten, False):
                 outcome = PersonErased()
             elif prior:
                 outcome = before.repeat(prior, new, rows)
@@ -477,14 +518,16 @@ class Rehearsal:
             found = _READ_ACCOUNT.run(connection, account_id=account_id).fetchone()
         if found is None:
             raise NotFound("Account not found")
-        self._account = _Account(account_id, *found)
+        self._account = _Account(*found)
         self._made: set[str] = set()
 
     def create(self, resume: NewResume, *, queue: str | None = None) -> Outcome:
         """Return the outcome of the resume's create. An id that only this rehearsal has made is empty."""
         creation = Creation(self._account.id, (resume,), self._store.clock(), queue=queue)
         with self._store.read() as connection:
-            ((outcome,),) = _decide(connection, self._account, [creation])
+            account = self._account
+            prior = _find_prior(connection, {account.id: [creation]}, account.forget_key)
+            ((outcome,),) = _decide(connection, account, [creation], prior[account.id])
         self._account.rows.resumes.clear()
         self._account.rows.documents.clear()
         if isinstance(outcome, Created):
@@ -497,12 +540,6 @@ class Rehearsal:
 
 def _find_newer(versions: Iterable[Version], claim: ClaimedFile) -> Version | None:
     return next((version for version in versions if version.is_after(claim.claim_id)), None)
-
-
-def _check_places(changed: int) -> None:
-    if not changed:
-        # The account was closed, or its plan lowered, while its row was waited for.
-        raise LostRace
 
 
 # Prior outcomes
@@ -534,87 +571,120 @@ RESUMES_OF_DIGESTS = Prepared(
 )
 
 
+@dataclass(slots=True)
 class _PriorOutcomes:
     """The prior outcomes of one account's requests in a batch."""
 
-    def __init__(
-        self, connection: Connection, account_id: str, creations: Sequence[Creation]
-    ) -> None:
-        self._items: dict[str, dict[int, Outcome]] = {}
-        # Files of one resume, and bundles.
-        claims: dict[Prepared, list[str]] = {RESUMES_OF_CLAIMS: [], ITEMS_OF_CLAIMS: []}
-        for creation in creations:
-            if creation.claim is not None and creation.resumes:
-                statement = ITEMS_OF_CLAIMS if creation.resumes[0].item else RESUMES_OF_CLAIMS
-                claims[statement].append(creation.claim.claim_id)
-        for statement, claim_ids in claims.items():
-            for values in chunks(claim_ids):
-                found = statement.run(connection, account_id=account_id, **values).fetchall()
-                for claim_id, item, outcome, resume_id in found:
-                    is_duplicate = outcome == FileOutcome.DUPLICATE
-                    self._items.setdefault(claim_id, {})[item] = (
-                        Duplicate(resume_id) if is_duplicate else Created(resume_id, replayed=True)
-                    )
-        digests = (each for file in creations for new in file.resumes for each in new.digests)
-        self._digests: dict[bytes, Duplicate] = {}
-        for values in chunks(digests):
-            found = RESUMES_OF_DIGESTS.run(connection, account_id=account_id, **values).fetchall()
-            for digest, resume_id, is_older in found:
-                self._digests[digest] = Duplicate(resume_id, is_newer=bool(is_older))
-        used = [
-            (new.idempotency.key, creation.now_us)
-            for creation in creations
-            for new in creation.resumes
-            if new.idempotency is not None
-        ]
-        found = FIND_KEY.run_each(
-            connection,
-            (
-                {"account_id": account_id, "key": key, "since": kept_since(now_us)}
-                for key, now_us in used
-            ),
-        )
-        self._keys = {
-            name: rows[0] if rows else None for name, rows in zip(used, found, strict=True)
-        }
-        """The stored row of each Idempotency-Key, by key and the time of its request."""
-        repeated = [row[1] for row in self._keys.values() if row is not None]
-        for items in self._items.values():
-            repeated += [done.id for done in items.values() if isinstance(done, Created)]
-        self._replaced = find_replaced(connection, account_id, repeated)
+    items: dict[str, dict[int, Outcome]] = field(default_factory=dict)
+    digests: dict[bytes, Duplicate] = field(default_factory=dict)
+    keys: dict[tuple[str, int], Sequence[Any]] = field(default_factory=dict)
+    """The stored row of each Idempotency-Key, by key and the time of its request."""
+    replaced: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    are_forgotten: Iterator[bool] = field(default_factory=lambda: iter(()))
+    """Whether the person of each resume was erased, in order; empty if none ever was."""
 
     def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
         """Return the prior outcomes of this claim's items, by item: a claim is imported once."""
-        return {} if claim is None else self._items.get(claim.claim_id, {})
+        return {} if claim is None else self.items.get(claim.claim_id, {})
 
     def repeat(self, outcome: Outcome, new: NewResume, rows: _Rows) -> Outcome:
         """Return a claim's prior outcome on this resume with what the ledger does not say."""
         if isinstance(outcome, Created):
             return self._created(outcome.id, rows)
-        stored = None if new.digest is None else self._digests.get(new.digest)
+        stored = None if new.digest is None else self.digests.get(new.digest)
         return rows.newest(stored) if stored is not None and stored.is_newer else outcome
 
     def _created(self, resume_id: str, rows: _Rows) -> Created:
         mine = rows.replaced.get(resume_id)
-        return Created(resume_id, True, mine or self._replaced.get(resume_id, ()))
+        return Created(resume_id, True, mine or self.replaced.get(resume_id, ()))
 
     def find(self, new: NewResume, rows: _Rows, now_us: int) -> Outcome | None:
         """Return the outcome of an earlier call or an earlier resume of this batch; None if new."""
         if (given := new.idempotency) is not None:
             mine = rows.idempotency.get(given.key)
             found = (
-                (mine["body_sha256"], mine["resume_id"]) if mine else self._keys[given.key, now_us]
+                (mine["body_sha256"], mine["resume_id"])
+                if mine
+                else self.keys.get((given.key, now_us))
             )
             if found is not None:
                 is_same = found[0] == given.body_sha256
                 return self._created(found[1], rows) if is_same else IdempotencyMismatch()
         for digest in new.digests:
-            stored = rows.digests.get(digest) or self._digests.get(digest)
+            stored = rows.digests.get(digest) or self.digests.get(digest)
             if stored is not None:
-                if new.original is not None and new.original not in self._digests:
+                if new.original is not None and new.original not in self.digests:
                     rows.digests[new.original] = stored  # the analyzer wrote the same before
                 return rows.newest(stored)
         return None
+
+
+def _find_prior(
+    connection: Connection, by_account: Mapping[str, Sequence[Creation]], forget_key: str | None
+) -> dict[str, _PriorOutcomes]:
+    """Return the prior outcomes of creations by account."""
+    prior = {account_id: _PriorOutcomes() for account_id in by_account}
+    # Claims of files of one resume, claims of bundles, and digests.
+    files: dict[str, list[str]] = {account_id: [] for account_id in by_account}
+    bundles: dict[str, list[str]] = {account_id: [] for account_id in by_account}
+    digests: dict[str, list[bytes]] = {account_id: [] for account_id in by_account}
+    keys: list[dict[str, Any]] = []
+    times: list[int] = []
+    for account_id, creations in by_account.items():
+        for creation in creations:
+            if creation.claim is not None and creation.resumes:
+                claims = bundles if creation.resumes[0].item else files
+                claims[account_id].append(creation.claim.claim_id)
+            for new in creation.resumes:
+                digests[account_id].extend(new.digests)
+                if (given := new.idempotency) is not None:
+                    since = kept_since(creation.now_us)
+                    keys.append({"account_id": account_id, "key": given.key, "since": since})
+                    times.append(creation.now_us)
+    repeated: dict[str, list[str]] = {}
+    for statement, wanted in ((RESUMES_OF_CLAIMS, files), (ITEMS_OF_CLAIMS, bundles)):
+        for account_id, row in _look_up(connection, statement, wanted):
+            claim_id, item, outcome, resume_id = row
+            done: Outcome = Duplicate(resume_id)
+            if outcome != FileOutcome.DUPLICATE:
+                done = Created(resume_id, replayed=True)
+                repeated.setdefault(account_id, []).append(resume_id)
+            prior[account_id].items.setdefault(claim_id, {})[item] = done
+    for account_id, row in _look_up(connection, RESUMES_OF_DIGESTS, digests):
+        digest, resume_id, is_older = row
+        prior[account_id].digests[digest] = Duplicate(resume_id, is_newer=bool(is_older))
+    for used, now_us, rows in zip(keys, times, FIND_KEY.run_each(connection, keys), strict=True):
+        for row in rows:
+            prior[used["account_id"]].keys[used["key"], now_us] = row
+            repeated.setdefault(used["account_id"], []).append(row[1])
+    for account_id, resume_ids in repeated.items():
+        prior[account_id].replaced = find_replaced(connection, account_id, resume_ids)
+    if forget_key:
+        parsed = [
+            (account_id, new.resume)
+            for account_id, creations in by_account.items()
+            for creation in creations
+            for new in creation.resumes
+        ]
+        subjects = ((each, subjects_of(new.document, new.name)) for each, new in parsed)
+        are_forgotten = iter(find_forgotten(connection, forget_key, subjects))
+        for account_id, some in groupby(parsed, key=lambda each: each[0]):
+            prior[account_id].are_forgotten = iter([next(are_forgotten) for _ in some])
+    return prior
+
+
+def _look_up(
+    connection: Connection, statement: Prepared, wanted: Mapping[str, Iterable[Any]]
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield the rows that are found for values by account, each with its account."""
+    rows = [
+        {"account_id": account_id, **values}
+        for account_id, some in wanted.items()
+        for values in chunks(some)
+    ]
+    for given, found in zip(rows, statement.run_each(connection, rows), strict=True):
+        for row in found:
+            yield given["account_id"], row
 
 
 def _add_resume(
@@ -702,14 +772,22 @@ def _verdict(outcome: Outcome) -> Verdict:
             return Verdict(FileOutcome.FAILED, outcome.code.value, outcome.message)
 
 
-def _insert(connection: Connection, rows: _Rows, account_id: str) -> None:
-    insert_into(resumes).run_rows(connection, rows.resumes)
-    ADD_DOCUMENT.run_rows(connection, rows.documents)
+def _insert(connection: Connection, changed: Sequence[_Account]) -> None:
+    """Insert the rows of all accounts."""
+    rows = [account.rows for account in changed]
+    insert_into(resumes).run_rows(connection, _all(some.resumes for some in rows))
+    ADD_DOCUMENT.run_rows(connection, _all(some.documents for some in rows))
     digests = [
-        (account_id, digest, stored.id, stored.is_newer) for digest, stored in rows.digests.items()
+        (account.id, digest, stored.id, stored.is_newer)
+        for account in changed
+        for digest, stored in account.rows.digests.items()
     ]
     insert_into(imported_digests).run_rows(connection, digests)
-    ADD_KEY.run_many(connection, rows.idempotency.values())
-    insert_into(imported_items).run_rows(connection, rows.items)
-    import_ledger.ADD_DONE_FILE.run_rows(connection, rows.done_files)
-    import_ledger.add_files(connection, rows.files)
+    ADD_KEY.run_many(connection, _all(some.idempotency.values() for some in rows))
+    insert_into(imported_items).run_rows(connection, _all(some.items for some in rows))
+    import_ledger.ADD_DONE_FILE.run_rows(connection, _all(some.done_files for some in rows))
+    import_ledger.add_files(connection, _all(some.files for some in rows))
+
+
+def _all(groups: Iterable[Iterable[Any]]) -> list[Any]:
+    return [*chain.from_iterable(groups)]

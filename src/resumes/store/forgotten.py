@@ -76,11 +76,12 @@ _FIND: Final = Prepared(
 
 
 def find_forgotten(
-    connection: Connection, key: str, account_id: str, subjects: Iterable[Sequence[Subject]]
+    connection: Connection, key: str, subjects: Iterable[tuple[str, Sequence[Subject]]]
 ) -> list[bool]:
-    """Return for the subjects of each resume whether one of them was forgotten, in the account or everywhere."""
+    """Return for the account and subjects of each resume whether one of them was forgotten, in the account
+    or everywhere."""
     rows = []
-    for some in subjects:
+    for account_id, some in subjects:
         digests = [one.digest(key, scope) for one in some for scope in (account_id, "")]
         digests += digests[-1:] * (_WIDTH - len(digests))
         rows.append(dict(zip(_NAMES, digests, strict=True)))
@@ -92,9 +93,8 @@ def is_forgotten(
 ) -> bool:
     """Return whether a resume is of a person who was erased."""
     key = connection.execute(select(FORGET_KEY)).scalar_one()
-    return (
-        bool(key) and find_forgotten(connection, key, account_id, [subjects_of(document, name)])[0]
-    )
+    subjects = account_id, subjects_of(document, name)
+    return bool(key) and find_forgotten(connection, key, [subjects])[0]
 
 
 class Memory(NamedTuple):

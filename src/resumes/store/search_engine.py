@@ -291,7 +291,10 @@ class _Postgres(SearchEngine):
     """The length from which tokens are listed: a letter for the group, and a longer word than the
     shortest beginning that is looked up. Beginnings are looked up themselves, too."""
 
-    ADD = "INSERT INTO search_entries (account_id, seq, id, words) VALUES (%s, %s, %s, %s)"
+    ADD = (
+        "INSERT INTO search_entries (account_id, seq, id, words)"
+        " SELECT %s, * FROM unnest(%b::bigint[], %b::text[], %b::text[])"
+    )
     ADD_WORDS = "INSERT INTO search_words (term) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
     # Until its pending list is written to the index, every search looks through it. Only the owner may.
     WRITE_PENDING = (
@@ -319,8 +322,9 @@ class _Postgres(SearchEngine):
     )
 
     def add(self, entries: Sequence[tuple[int, str, Iterable[str]]], *, is_last: bool) -> None:
-        rows = [(self._account_id, seq, id_, self._text(seq, some)) for seq, id_, some in entries]
-        run_many(self._connection, self.ADD, rows)
+        rows = [(seq, resume_id, self._text(seq, some)) for seq, resume_id, some in entries]
+        columns = ([row[column] for row in rows] for column in range(3))
+        driver(self._connection).run(self.ADD, [self._account_id, *columns])
         self._list(chain.from_iterable(tokens for _, _, tokens in entries))
         if is_last:
             run_many(self._connection, self.WRITE_PENDING, [()])
@@ -353,7 +357,7 @@ class _Postgres(SearchEngine):
 
     def _iter_words(self, beginning: str, limit: int) -> Iterable[str]:
         values = [beginning, beginning + LAST_CHAR, limit]
-        return [term for (term,) in driver(self._connection).run(self.WORDS, values).rows]
+        return [term for (term,) in driver(self._connection).run(self.WORDS, values)]
 
     def find(
         self,
@@ -379,7 +383,7 @@ class _Postgres(SearchEngine):
         statement = self.FIND.format(document, condition, order, has_label, order)
         labels = [] if lookup.label is None else [lookup.label]
         values += [window.first, window.last, self._account_id, *labels, limit]
-        rows = driver(self._connection).run(statement, values).rows
+        rows = driver(self._connection).run(statement, values)
         return [Found(seq, Entry._make(columns), document) for seq, document, *columns in rows]
 
 
@@ -410,7 +414,7 @@ def remove_unused_words(session: Session, after: str) -> str | None:
     connection = session.connection()
     if connection.dialect.name == "sqlite":
         return None
-    words = driver(connection).run(_NEXT_WORDS, [after, CHECKED_WORDS]).rows
+    words = driver(connection).run(_NEXT_WORDS, [after, CHECKED_WORDS]).fetchall()
     if not words:
         return None
     _remove_unused(session, [word for (word,) in words])

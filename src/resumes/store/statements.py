@@ -5,11 +5,12 @@ costs, without SQLAlchemy's results and types: values are the driver's. So this 
 with text, integers and bytes.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     BindParameter,
@@ -30,9 +31,21 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NullType
 
 from resumes.store.identifiers import MAX_ID
 from resumes.store.schema import BinaryText
+
+
+class _Compiled(NamedTuple):
+    """A statement for one dialect: the names of its parameters in order, and the values of those that are
+    constants, such as an offset that a dialect adds."""
+
+    sql: str
+    names: tuple[str, ...]
+    constants: dict[str, Any]
+    types: dict[str, str]
+    """The types of parameters by name, if SQLAlchemy knows them; for a server alone."""
 
 
 class Prepared:
@@ -41,26 +54,47 @@ class Prepared:
 
     def __init__(self, statement: Executable | Callable[[Dialect], Executable]) -> None:
         self._statement: Any = statement
-        self._compiled: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {}
+        self._compiled: dict[str, _Compiled] = {}
+        self._in_arrays: tuple[str, list[str], list[Any]] | None = None
 
     def bound(self, dialect: Dialect, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
         """Return the SQL, and the values of its parameters in order."""
-        sql, names, constants = self._for(dialect)
+        sql, names, constants, _ = self._for(dialect)
         if constants:
             values = {**constants, **values}
         return sql, [values[name] for name in names]
 
-    def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+    def _for(self, dialect: Dialect) -> _Compiled:
         name = dialect.name
         if name not in self._compiled:
             statement = self._statement
             if not isinstance(statement, Executable):
                 statement = statement(dialect)
             compiled: Any = statement.compile(dialect=dialect)
-            # Constant values of the statement, such as an offset that a dialect adds.
             constants = {key: value for key, value in compiled.params.items() if value is not None}
-            self._compiled[name] = (str(compiled), tuple(compiled.positiontup), constants)
+            types = {
+                key: dialect.type_compiler_instance.process(param.type)
+                for key, param in compiled.binds.items()
+                if name != "sqlite" and not isinstance(param.type, NullType)
+            }
+            self._compiled[name] = _Compiled(
+                str(compiled), tuple(compiled.positiontup), constants, types
+            )
         return self._compiled[name]
+
+    def in_arrays(
+        self, dialect: Dialect, columns: Mapping[str, Sequence[Any]]
+    ) -> tuple[str, list[Any]]:
+        """Return one statement of PostgreSQL for many rows of values, and its parameters: for each of this
+        statement's an array, given by name.
+
+        It is planned once. A row that it finds begins with the number, from 0, of the values for which it
+        was found.
+        """
+        if self._in_arrays is None:
+            self._in_arrays = _write_in_arrays(self._for(dialect), columns)
+        sql, names, constants = self._in_arrays
+        return sql, [*(list(columns[name]) for name in names), *constants]
 
     def run(self, connection: Connection, /, **values: Any) -> Any:
         """Run the statement; return the cursor to fetch its rows from."""
@@ -68,43 +102,115 @@ class Prepared:
         run = raw.execute if connection.dialect.name == "sqlite" else raw.run
         return run(*self.bound(connection.dialect, values))
 
-    def run_each(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> list[Any]:
+    def run_each(
+        self, connection: Connection, rows: Iterable[Mapping[str, Any]]
+    ) -> Sequence[Sequence[Any]]:
         """Run the statement for each row of values; return the rows that each finds.
 
-        All are sent to a server in one message.
+        All are one statement for a server.
         """
-        if connection.dialect.name == "sqlite":
+        given = [*rows]
+        if connection.dialect.name == "sqlite" or len(given) <= 1:
             # Fetched at once, since the driver prepares a statement again while it is in use.
-            return [self.run(connection, **row).fetchall() for row in rows]
-        bound = [self.bound(connection.dialect, row) for row in rows]
-        if not bound:
-            return []
-        results = driver(connection).run_each(bound[0][0], [row for _, row in bound])
-        return [result.rows for result in results]
-
-    def run_later(
-        self, connection: Connection, /, check: Callable[[int], None], **values: Any
-    ) -> None:
-        """Run the statement, on a server together with the next one whose result is needed.
-
-        `check` is called with the number of changed rows; its exception is raised then.
-        """
-        if connection.dialect.name == "sqlite":
-            check(self.run(connection, **values).rowcount)
-        else:
-            sql, row = self.bound(connection.dialect, values)
-            driver(connection).run_later(sql, [row], check)
+            return [self.run(connection, **row).fetchall() for row in given]
+        return by_number(
+            driver(connection).run(*self.in_arrays(connection.dialect, columns_of(given))),
+            len(given),
+        )
 
     def run_many(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run the statement for each row of values, if any; on a server together with the next
-        statement whose result is needed."""
-        sql, names, _ = self._for(connection.dialect)
-        run_many(connection, sql, [[row[name] for name in names] for row in rows])
+        """Run the statement for each row of values, if any."""
+        names = self._for(connection.dialect).names
+        self.run_rows(connection, [[row[name] for name in names] for row in rows])
 
     def run_rows(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """Run an insert as `run_many` does, with rows as tuples in the order of the table's columns, which
-        cost less than mappings."""
-        run_many(connection, self._for(connection.dialect)[0], rows)
+        """Run the statement as `run_many` does, with rows as tuples in the order of its parameters, which
+        cost less than mappings.
+
+        A server is sent the rows of an insert as arrays, together with the next statement.
+        """
+        sql, names, *_ = self._for(connection.dialect)
+        if connection.dialect.name == "sqlite" or not sql.startswith("INSERT"):
+            run_many(connection, sql, rows)
+            return
+        for some, size_bytes in _iter_messages(rows):
+            columns = dict(zip(names, zip(*some, strict=True), strict=True))
+            statement = self.in_arrays(connection.dialect, columns)
+            driver(connection).run_later(*statement, size_bytes=size_bytes)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values of rows, at least one, by name."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def by_number(found: Iterable[Sequence[Any]], count: int) -> list[list[Sequence[Any]]]:
+    """Return the rows that a statement in arrays found for each of `count` rows of values."""
+    rows: list[list[Sequence[Any]]] = [[] for _ in range(count)]
+    for row in found:
+        rows[row[0]].append(row[1:])
+    return rows
+
+
+MESSAGE_BYTES: Final = 4 * 1024 * 1024
+"""The size of the rows that one message has, unless the first one is larger."""
+
+
+def _iter_messages(
+    rows: Sequence[Sequence[Any]],
+) -> Iterator[tuple[Sequence[Sequence[Any]], int]]:
+    """Yield the rows, as many together as one message has, and their size in bytes."""
+    start = size_bytes = 0
+    for at, row in enumerate(rows):
+        row_bytes = sum(len(value) for value in row if isinstance(value, bytes | str))
+        if at > start and size_bytes + row_bytes > MESSAGE_BYTES:
+            yield rows[start:at], size_bytes
+            start, size_bytes = at, 0
+        size_bytes += row_bytes
+    if rows:
+        yield rows[start:], size_bytes
+
+
+_PARAMETER: Final = re.compile("%%|%s")
+_INSERT: Final = re.compile(r"(INSERT .+?) VALUES \((.+?)\)( ON CONFLICT .+)?", re.DOTALL)
+
+
+def _write_in_arrays(
+    compiled: _Compiled, columns: Mapping[str, Sequence[Any]]
+) -> tuple[str, list[str], list[Any]]:
+    """Return what `Prepared.in_arrays` needs: the SQL, the names of the arrays, and constants after them."""
+    sql, names, constants, types = compiled
+    given = [name for name in dict.fromkeys(names) if name not in constants]
+    in_order = iter(names)
+
+    def refer(found: re.Match[str]) -> str:
+        if found[0] == "%%" or (name := next(in_order)) in constants:
+            return found[0]
+        return f"b.c{given.index(name)}"
+
+    sql = _PARAMETER.sub(refer, sql)
+    arrays = ", ".join(f"%b::{_type_of(name, types, columns)}[]" for name in given)
+    aliases = ", ".join(f"c{number}" for number in range(len(given)))
+    source = f"unnest({arrays}) AS b ({aliases})"
+    if match := _INSERT.fullmatch(sql):
+        insert, values, conflict = match.groups(default="")
+        sql = f"{insert} SELECT {values} FROM {source}{conflict}"
+    elif sql.startswith("UPDATE"):
+        sql = sql.replace(" WHERE ", f" FROM {source} WHERE ", 1)
+    else:
+        source = f"unnest({arrays}) WITH ORDINALITY AS b ({aliases}, number)"
+        # OFFSET prevents a join, for which an account might be scanned (pitfalls S24).
+        sql = (
+            f"SELECT b.number::int - 1, q.* FROM {source}"
+            f" CROSS JOIN LATERAL (SELECT * FROM ({sql}) AS s OFFSET 0) AS q"
+        )
+    return sql, given, [constants[name] for name in names if name in constants]
+
+
+def _type_of(name: str, types: Mapping[str, str], columns: Mapping[str, Sequence[Any]]) -> str:
+    if types.get(name) == "BOOLEAN":
+        return "INTEGER[]::BOOLEAN"  # rows of SQLite have numbers
+    return types.get(name) or ("BYTEA" if isinstance(columns[name][0], bytes) else "TEXT")
 
 
 @cache
@@ -114,11 +220,10 @@ def insert_into(table: Table) -> Prepared:
 
 
 def run_many(connection: Connection, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a statement in the engine's own SQL for each row of values, as `Prepared.run_many` does."""
-    if connection.dialect.name != "sqlite":
-        driver(connection).run_later(sql, rows)
-    elif len(rows) == 1:
-        driver(connection).execute(sql, rows[0])
+    """Run a statement in the engine's own SQL for each row of values, if any."""
+    if len(rows) == 1:
+        raw = driver(connection)
+        (raw.execute if connection.dialect.name == "sqlite" else raw.run)(sql, rows[0])
     elif rows:
         driver(connection).cursor().executemany(sql, rows)
 

@@ -9,8 +9,8 @@ a function that applies many at once.
 A change may be run more than once, after a race or with a batch that failed; only what its last run
 wrote is committed.
 
-Engines that lock rows do the writes of an account one after the other, and hold no two accounts in
-one transaction (pitfalls S8).
+Engines that lock rows do the writes of an account one after the other. Only creates of several accounts
+share a transaction there: it waits for no account, but skips those that are locked (pitfalls S8).
 """
 
 import asyncio
@@ -68,6 +68,9 @@ BUSY: Final = "The store is busy, so nothing was done; try again"
 PENDING: Final = object()
 """The outcome of a write that has none yet; None is an outcome."""
 
+SKIPPED: Final = object()
+"""The result of a request whose account another transaction has locked."""
+
 
 class LostRace(Exception):
     """Raised when data has changed since it was read: the transaction is rolled back and retried."""
@@ -77,9 +80,10 @@ class LostRace(Exception):
 class Write:
     """A request in the queue. `deadline` is on the monotonic clock.
 
-    `account_id` is the account that it concerns; None for several, or none. With `ignores_closed` it
-    is done even in a store that is closed for a copy (`resumes.store.store`). The caller of `submit`
-    sets the waiter, which is given the write when it has its outcome.
+    `account_id` is the account that it concerns; None for several, or none. With `apply_alone` it may
+    share a transaction with other accounts; if its result is SKIPPED there, that function applies it.
+    With `ignores_closed` it is done even in a store that is closed for a copy (`resumes.store.store`).
+    The caller of `submit` sets the waiter, which is given the write when it has its outcome.
     """
 
     apply: Apply
@@ -87,10 +91,21 @@ class Write:
     _: KW_ONLY
     deadline: float
     account_id: str | None = None
+    apply_alone: Apply | None = None
     proof: Proof | None = None
     ignores_closed: bool = False
     waiter: "ThreadWaiter | LoopWriter | None" = None
     outcome: Any = PENDING
+
+    @property
+    def was_skipped(self) -> bool:
+        """True if it was given back, to be applied alone."""
+        return self.apply is self.apply_alone
+
+    @property
+    def may_share(self) -> bool:
+        """True if it may share a transaction with other accounts."""
+        return self.apply_alone is not None and not self.was_skipped
 
 
 class ThreadWaiter:
@@ -177,6 +192,15 @@ class WriteQueue(ABC):
         for write in batch:
             del self._waiting[write]
         return batch
+
+    def _give_back(self, skipped: Sequence[Write]) -> None:
+        """Let these writes wait again, before all others, to be applied alone. Called with `_changed` held."""
+        for write in skipped:
+            assert write.apply_alone is not None
+            write.apply, write.outcome = write.apply_alone, PENDING
+        waiting = [*skipped, *self._waiting]
+        self._waiting.clear()
+        self._waiting.update(dict.fromkeys(waiting))
 
     @abstractmethod
     def paused(self) -> AbstractContextManager[None]:

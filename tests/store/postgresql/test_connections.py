@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,7 +23,6 @@ from resumes.store.postgresql.connection import (
     ErrorClass,
     ServerTimeout,
     TimeoutConnection,
-    Value,
     classify_error,
     connect,
     explain,
@@ -32,10 +32,11 @@ from resumes.store.postgresql.connection import (
 from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
+from resumes.store.write_queue import LostRace
 from tests.support.api.serving import make_certificate
 from tests.support.postgres import Server, free_port, pooler
 from tests.support.proxy import Fault, Proxy
-from tests.support.resumes import a_document
+from tests.support.resumes import a_document, a_resume
 from tests.support.store.builders import fill_store, held_by, made_ids
 from tests.support.waiting import wait_until
 
@@ -125,7 +126,7 @@ def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> N
         first.invalidate()
 
 
-ADD_PLAN = "INSERT INTO plans (name, api_listing) VALUES (%s, %s)"
+ADD_PLANS = "INSERT INTO plans (name, api_listing) SELECT unnest(%s::text[]), true"
 
 
 @contextmanager
@@ -136,44 +137,80 @@ def raw(url: str) -> Iterator[TimeoutConnection]:
 
 
 def names(connection: TimeoutConnection) -> list[str]:
-    return [
-        name for (name,) in connection.run("SELECT name FROM plans ORDER BY name", []).fetchall()
-    ]
+    return [name for (name,) in connection.run("SELECT name FROM plans ORDER BY name")]
 
 
 def test_what_is_run_later_is_run_before_what_is_asked_next(url: str) -> None:
-    changed: list[int] = []
     with raw(url) as connection, raw(url) as other:
-        connection.run_later("BEGIN", [()])
-        connection.run_later(ADD_PLAN, [["a", "true"], ["b", "false"]], changed.append)
-        connection.run_later(
-            "DELETE FROM plans WHERE name = ANY(%s)", [["{free,pro}"]], changed.append
-        )
-        assert changed == []
+        connection.begin("BEGIN")
+        connection.run_later(ADD_PLANS, [["a", "b"]], expected=2)
+        connection.run_later("DELETE FROM plans WHERE name = ANY(%s)", [["free", "pro"]])
+        assert names(other) == ["business", "free", "pro"]
         assert names(connection) == ["a", "b", "business"]
-        assert changed == [1, 1, 2]
         assert "a" not in names(other)
-        connection.run_later(ADD_PLAN, [["c", "true"]])
-        connection.commit()  # psycopg's own
-        connection.run_later(ADD_PLAN, [["d", "true"]])
-        connection.forget()
+        connection.run_later(ADD_PLANS, [["c"]])
+        connection.commit()
+        connection.begin("BEGIN")
+        connection.run_later(ADD_PLANS, [["d"]])
+        connection.rollback()
         assert names(connection) == names(other) == ["a", "b", "business", "c"]
+
+
+def test_a_query_that_is_sent_with_changes_does_not_see_them_and_counts_them(url: str) -> None:
+    with raw(url) as connection:
+        connection.begin("BEGIN")
+        connection.run_later(ADD_PLANS, [["a", "b"]], expected=2)
+        assert connection.run_with_later("SELECT count(*) FROM plans") == (3,)
+        connection.commit()
+        assert len(names(connection)) == 5
+        connection.begin("BEGIN")
+        connection.run_later("DELETE FROM plans WHERE name = ANY(%s)", [["a", "x"]], expected=2)
+        with pytest.raises(LostRace):
+            connection.run_with_later("SELECT 1")
+        connection.rollback()
+        assert len(names(connection)) == 5
+
+
+def test_a_transaction_begins_with_its_first_statement(url: str) -> None:
+    with raw(url) as connection:
+        for statement in (
+            partial(connection.run, "SELECT %s::text", ["a"]),
+            partial(connection.execute, "SELECT 'a'"),
+            partial(connection.run_with_later, "SELECT 'a'"),
+        ):
+            connection.begin("BEGIN;SET LOCAL lock_timeout = '7s'")
+            assert "a" in next(iter(statement()))
+            assert connection.run("SHOW lock_timeout").fetchone() == ("7s",)
+            connection.rollback()
+            assert connection.run("SHOW lock_timeout").fetchone() == ("0",)
 
 
 def test_values_arrive_as_they_are_or_not_at_all(url: str) -> None:
     sql = "SELECT %s::text, %s::bigint, %s::bytea, %s::bytea, %s::text, length(%s::text)"
     large = "ü" * 3_000_000
-    values: list[Value] = ["ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", bytearray(b"x"), None, large]
+    values = ["ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", bytearray(b"x"), None, large]
     with raw(url) as connection:
         assert connection.run(sql, values).fetchone() == (
             "ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", b"x", None, len(large),
         )  # fmt: skip
-        rows = connection.run_each("SELECT %s::bigint", [[number] for number in range(1000)])
-        assert [row.fetchone() for row in rows] == [(number,) for number in range(1000)]
         for text_, error in (("cut\0off", psycopg.DataError), ("\udcff", UnicodeEncodeError)):
             with pytest.raises(error):
                 connection.run("SELECT %s::text", [text_])
-        assert connection.run("SELECT 1 WHERE false", []).fetchone() is None
+        assert connection.run("SELECT 1 WHERE false").fetchone() is None
+
+
+def test_a_statement_in_arrays_finds_what_it_finds_for_each_row(
+    store: Store, ana: AccountInfo
+) -> None:
+    made = made_ids(creation.create(store, ana.id, [a_resume(f"Ada {n}") for n in range(3)]))
+    wanted = [made[1], "0" * 24, made[0], made[1]]
+    with store.read() as connection:
+        rows = [{"account_id": ana.id, "id": resume_id} for resume_id in wanted]
+        found = stored_resumes.ONE.run_each(connection, rows)
+        assert [[row[0] for row in some] for some in found] == [
+            [made[1]], [], [made[0]], [made[1]],
+        ]  # fmt: skip
+        assert found[0] == stored_resumes.ONE.run(connection, **rows[0]).fetchall()
 
 
 def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
@@ -185,7 +222,7 @@ def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
         with connection.begin():
             for _ in range(20):
                 raw.execute("SELECT count(*) FROM plans WHERE name = %s", ["free"])
-                raw.run_each("SELECT count(*) FROM plans WHERE name = %s", [["free"], ["pro"]])
+                raw.run("SELECT count(*) FROM plans WHERE name = ANY(%s)", [["free", "pro"]])
             assert connection.execute(text("SHOW lock_timeout")).scalar() == "2s"
         assert raw.execute("SELECT name, setting FROM pg_settings").fetchall() == before
         assert raw.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
@@ -322,3 +359,14 @@ def test_what_moves_slowly_is_written_and_read_however_long_it_takes(
     for resume_id in made[:2]:
         found = stored_resumes.get_resume(slowly, ana.id, resume_id)
         assert found == stored_resumes.get_resume(store, ana.id, resume_id)
+
+
+def test_more_rows_than_one_message_has_are_stored_in_one_transaction(
+    store: Store, url: str, ana: AccountInfo
+) -> None:
+    made = made_ids(creation.create(store, ana.id, [large(1_600_000)] * 4))
+    assert [entry.id for entry in stored_resumes.list_page(store, ana.id).entries] == made
+    with psycopg.connect(url) as connection:
+        sql = "SELECT count(DISTINCT xmin::text), min(length(document)) FROM documents"
+        transactions, least = connection.execute(sql).fetchone() or (0, 0)
+    assert (transactions, least > 1_600_000) == (1, True)

@@ -1,6 +1,8 @@
 """Reads of an event loop: many in one message, fresh, and never waited for by the loop."""
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -168,6 +170,23 @@ def test_s17_a_frozen_server_holds_up_no_event_loop(
 
     with open_store(url, read_timeout_s=0.3) as store:
         asyncio.run(ask(store))
+
+
+@pytest.mark.timing
+def test_s17_a_loop_that_ends_while_its_server_is_frozen_waits_for_no_answer(
+    url: str, server: Server, ana: AccountInfo
+) -> None:
+    async def ask(store: Store, stack: contextlib.ExitStack) -> None:
+        await stored_resumes.list_page_async(store, ana.id)
+        stack.enter_context(frozen(server))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await stored_resumes.list_page_async(store, ana.id)
+
+    with open_store(url) as store, contextlib.ExitStack() as stack:
+        began_s = time.monotonic()
+        asyncio.run(ask(store, stack))
+        assert time.monotonic() - began_s < 3  # psycopg would wait 5 s for its cancellation
 
 
 def test_who_does_not_wait_any_more_takes_nothing_from_those_who_do(store: Store) -> None:

@@ -1,5 +1,6 @@
 """The plans that come of statements before the planner has statistics of an account."""
 
+import itertools
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,7 +22,6 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
-from resumes.store.postgresql.connection import numbered
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.statements import VALUES, Prepared
 from resumes.store.stored_resumes import page_of
@@ -150,11 +150,17 @@ RESUMES = """
 @pytest.mark.parametrize("has_label", [False, True], ids=["all", "of a label"])
 @pytest.mark.parametrize("is_newest_first", [False, True], ids=["oldest first", "newest first"])
 @pytest.mark.parametrize("is_known", [False, True], ids=["just grown", "known to the statistics"])
+@pytest.mark.parametrize("in_arrays", [False, True], ids=["alone", "with others"])
 def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
-    url: str, is_known: bool, is_newest_first: bool, has_label: bool, is_latest: bool
+    url: str,
+    is_known: bool,
+    is_newest_first: bool,
+    has_label: bool,
+    is_latest: bool,
+    in_arrays: bool,
 ) -> None:
     page = page_of(is_newest_first=is_newest_first, has_label=has_label, is_latest=is_latest)
-    plan = _plan(url, page, is_known=is_known)
+    plan = _plan(url, page, is_known=is_known, in_arrays=in_arrays)
     index = b"ix_resumes_label" if has_label else b"resumes_pkey"
     assert re.search(b"Index (Only )?Scan (Backward )?using " + index, plan)
     if is_latest:
@@ -165,6 +171,7 @@ def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["just grown", "known to the statistics"])
+@pytest.mark.parametrize("in_arrays", [False, True], ids=["alone", "with others"])
 @pytest.mark.parametrize(
     "statement",
     [
@@ -175,15 +182,15 @@ def test_a_page_walks_its_index_also_by_a_plan_that_a_message_uses_again(
     ids=["of persons", "newest", "counts"],
 )
 def test_versions_are_found_by_their_person_also_by_a_plan_that_a_message_uses_again(
-    url: str, is_known: bool, statement: Prepared
+    url: str, is_known: bool, statement: Prepared, in_arrays: bool
 ) -> None:
-    plan = _plan(url, statement, is_known=is_known)
+    plan = _plan(url, statement, is_known=is_known, in_arrays=in_arrays)
     assert b"using ix_resumes_person" in plan
     assert b"Sort Key: id" not in plan
     assert b"Seq Scan" not in plan
 
 
-def _plan(url: str, statement: Prepared, *, is_known: bool) -> bytes:
+def _plan(url: str, statement: Prepared, *, is_known: bool, in_arrays: bool) -> bytes:
     """The plan that PostgreSQL makes of the statement for any values."""
     with open_store(url), psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER TABLE resumes SET (autovacuum_enabled = off)")
@@ -192,6 +199,10 @@ def _plan(url: str, statement: Prepared, *, is_known: bool) -> bytes:
         if is_known:
             connection.execute("ANALYZE resumes")
         dialect = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
-        sql, _, _ = statement._for(dialect)
-        result = connection.pgconn.exec_(b"EXPLAIN (GENERIC_PLAN) " + numbered(sql))
+        sql, names, *_ = statement._for(dialect)
+        if in_arrays:
+            sql, _ = statement.in_arrays(dialect, {name: [""] for name in names})
+        number = itertools.count(1)
+        numbered = re.sub("%[sb]", lambda _: f"${next(number)}", sql)
+        result = connection.pgconn.exec_(f"EXPLAIN (GENERIC_PLAN) {numbered}".encode())
         return b"\n".join(result.get_value(row, 0) or b"" for row in range(result.ntuples))

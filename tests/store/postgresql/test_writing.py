@@ -1,10 +1,13 @@
-"""How a process writes to PostgreSQL: account by account, again after a race, and never twice."""
+"""How a process writes to PostgreSQL: creates of accounts together, all else account by account, again
+after a race, and never twice."""
 
 import asyncio
 import contextlib
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -13,6 +16,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from sqlalchemy import Connection, text
+from sqlmodel import Session, select
 
 from resumes.errors import (
     NotFound,
@@ -37,17 +41,18 @@ from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Creation
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql import writer
-from resumes.store.schema import ACCOUNT_TABLES
+from resumes.store.schema import ACCOUNT_TABLES, ResumeRow
 from tests.support.clocks import SteppingClock
 from tests.support.postgres import WAITS, Server, count_sessions
 from tests.support.proxy import Fault, Proxy
-from tests.support.resumes import a_claim, a_resume
+from tests.support.resumes import a_claim, a_document, a_resume
 from tests.support.store.builders import (
     MakeAccount,
     Of,
     Seen,
     batched,
     damage,
+    hold_writer,
     listed_ids,
     made_ids,
     write_batched,
@@ -68,7 +73,7 @@ def held(url: str, account: AccountInfo) -> Iterator[None]:
         connection.rollback()
 
 
-def test_s8_a_transaction_holds_one_account(store: Store) -> None:
+def test_s8_a_transaction_of_changes_holds_one_account(store: Store) -> None:
     seen = Seen()
     requests = [Of(account, number) for number in range(50) for account in "abc"]
     assert store.commit([batched(seen, request) for request in requests]) == requests
@@ -101,6 +106,155 @@ def test_s8_deletes_in_a_busy_account_leave_a_thread_to_the_others(
         for call in deletes:
             call.result()
     assert listed_ids(store, busy) == []
+
+
+def count_transactions(url: str, *of: AccountInfo) -> int:
+    """How many transactions have created the resumes of these accounts."""
+    with psycopg.connect(url) as connection:
+        sql = "SELECT count(DISTINCT xmin::text) FROM resumes WHERE account_id = ANY(%s)"
+        (count,) = connection.execute(sql, [[account.id for account in of]]).fetchone() or (0,)
+    return int(count)
+
+
+def test_s8_creates_of_accounts_share_a_transaction_and_wait_for_none_that_is_locked(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    busy, *calm = (an_account(name) for name in ("busy", "a", "b", "c"))
+
+    async def create() -> list[str]:
+        with held(url, busy):
+            held_up, *others = (
+                asyncio.create_task(creation.create_async(store, account.id, a_resume()))
+                for account in (busy, *calm)
+            )
+            await asyncio.gather(*others)
+            assert not held_up.done()
+        return made_ids([await held_up])
+
+    assert asyncio.run(create()) == listed_ids(store, busy)
+    assert count_transactions(url, *calm) == 1
+    assert count_transactions(url, busy, *calm) == 2
+    assert accounts.list_wrong(store) == []
+
+
+def test_s8_what_is_created_in_a_locked_account_keeps_its_order(
+    store: Store, url: str, ana: AccountInfo
+) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        with held(url, ana):
+            first = pool.submit(creation.create, store, ana.id, [a_resume("First")])
+            wait_until(lambda: count_sessions(url, WAITS) == 1)
+            second = pool.submit(creation.create, store, ana.id, [a_resume("Second")])
+            wait_until(lambda: store.write_queue.waiting == 1, within_s=2)
+        made = [*made_ids(first.result()), *made_ids(second.result())]
+    assert listed_ids(store, ana) == made
+
+
+def test_s8_accounts_that_are_locked_leave_a_thread_to_the_others(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    calm, *busy = (an_account(f"a{number}") for number in range(writer.THREADS + 2))
+
+    async def create() -> None:
+        with contextlib.ExitStack() as stack:
+            for account in busy:
+                stack.enter_context(held(url, account))
+            held_up = [
+                asyncio.create_task(creation.create_async(store, account.id, a_resume()))
+                for account in busy
+            ]
+            await asyncio.to_thread(
+                wait_until, lambda: count_sessions(url, WAITS) == writer.THREADS - 1
+            )
+            await creation.create_async(store, calm.id, a_resume())
+            assert not any(each.done() for each in held_up)
+        await asyncio.gather(*held_up)
+
+    asyncio.run(create())
+    assert [len(listed_ids(store, account)) for account in busy] == [1] * len(busy)
+
+
+def test_a_create_overtakes_no_earlier_change_of_its_account(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+
+    def count(session: Session) -> int:
+        return len(session.exec(select(ResumeRow.id).where(ResumeRow.account_id == ana.id)).all())
+
+    async def write() -> None:
+        go_on, holder = hold_writer(store)
+        writes = [
+            asyncio.create_task(creation.create_async(store, bo.id, a_resume())),
+            asyncio.create_task(store.write_async(count, account_id=ana.id)),
+            *(
+                asyncio.create_task(creation.create_async(store, account.id, a_resume()))
+                for account in (ana, bo)
+            ),
+        ]
+        await asyncio.to_thread(wait_until, lambda: store.write_queue.waiting == len(writes))
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        _, counted, *_ = await asyncio.gather(*writes)
+        assert counted == 0
+
+    for _ in range(5):
+        asyncio.run(write())
+        for resume_id in listed_ids(store, ana):
+            stored_resumes.delete_resume(store, ana.id, resume_id)
+    assert len(listed_ids(store, bo)) == 10
+
+
+QUOTA: Final = """
+import asyncio, sys
+from resumes import analyzer
+from resumes.store import creation, open_store
+from resumes.store.creation import Created, NewResume
+
+async def create(store, account_id, body):
+    new = NewResume(analyzer.parse(body))
+    return isinstance(await creation.create_async(store, account_id, new, deadline_s=60), Created)
+
+async def main():
+    url, *account_ids = sys.argv[1:]
+    body = sys.stdin.buffer.read()
+    with open_store(url) as store:
+        print("open", flush=True)
+        for _ in range(10):
+            creates = (create(store, each, body) for each in account_ids * 4)
+            print(sum(await asyncio.gather(*creates)), flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_create_in_the_same_accounts_fill_each_exactly(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    full = [an_account(f"full-{number}", plan="pro") for number in range(4)]
+    free = [an_account(f"free-{number}") for number in range(4)]
+    names = [account.id for account in (*full, *free)]
+    command = [sys.executable, "-c", QUOTA, url, *names]
+    running = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(3)
+    ]
+    created = 0
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write(a_document())
+        process.stdin.close()
+    for process in running:
+        with process:
+            assert process.stdout is not None
+            first, *counts = process.stdout.read().splitlines()
+            assert first == b"open"
+            created += sum(map(int, counts))
+        assert process.returncode == 0
+    stored = [accounts.get_account(store, account.name).resume_count for account in (*full, *free)]
+    assert stored == [50] * 4 + [120] * 4
+    assert created == 4 * (50 + 120)
+    assert accounts.list_wrong(store) == []
 
 
 WRITES: Final[Mapping[str, Callable[[Store, KeyHolder, str], object]]] = {
@@ -204,6 +358,21 @@ def test_s20_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
     assert accounts.get_account(store, "ana").plan == "free"
 
 
+def test_s13_a_create_that_waits_for_its_tables_learns_that_the_store_was_closed_meanwhile(
+    store: Store, url: str, ana: AccountInfo
+) -> None:
+    with psycopg.connect(url) as closing, ThreadPoolExecutor(1) as pool:
+        closing.execute("LOCK TABLE resumes IN SHARE MODE")
+        create = pool.submit(creation.create, store, ana.id, [a_resume()])
+        wait_until(lambda: count_sessions(url, WAITS) == 1)
+        # What it has read by now does not say so.
+        closing.execute("UPDATE store_facts SET value = 'elsewhere' WHERE name = 'closed_for'")
+        closing.commit()
+        with pytest.raises(StoreUnavailable, match="is being moved to elsewhere"):
+            create.result()
+    assert listed_ids(store, ana) == []
+
+
 # What the server refuses
 
 
@@ -288,6 +457,40 @@ def test_what_the_server_refuses_is_told_by_its_kind_and_place_without_values(
     with pytest.raises(StatementRefused) as caught, store.read() as connection:
         connection.execute(text(statement))
     assert caught.value.message.endswith(f" refused the values: {named}")
+
+
+REFUSE_LABEL: Final = """
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'not here' USING ERRCODE = '%s'; END $$;
+    CREATE TRIGGER refuses BEFORE INSERT ON resumes
+        FOR EACH ROW WHEN (NEW.label = 'bad') EXECUTE FUNCTION refuse();
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [("22001", StatementRefused), ("23514", StatementRefused), ("57014", StoreUnavailable)],
+)
+def test_s7_a_row_that_is_refused_takes_no_other_of_its_shared_transaction_along(
+    store: Store, url: str, an_account: MakeAccount, state: str, error: type[Exception]
+) -> None:
+    bad, *others = (an_account(name) for name in ("bad", "a", "b"))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((REFUSE_LABEL % state).encode())
+    refused = a_resume()._replace(label="bad")
+
+    async def create() -> list[Any]:
+        wanted = [(bad, refused), (bad, a_resume()), *((each, a_resume()) for each in others)]
+        creates = (creation.create_async(store, account.id, new) for account, new in wanted)
+        return await asyncio.gather(*creates, return_exceptions=True)
+
+    first, *made = asyncio.run(create())
+    assert type(first) is error
+    if state == "57014":  # of time, which those of the same account share
+        assert type(made.pop(0)) is error
+    assert len(made_ids(made)) == len(made)
+    assert [len(listed_ids(store, account)) for account in others] == [1, 1]
+    assert accounts.list_wrong(store) == []
 
 
 def test_values_that_are_refused_at_the_commit_are_refused_at_once(
@@ -453,6 +656,25 @@ def test_s2_what_was_committed_is_not_created_again_whatever_is_deleted_meanwhil
     outcomes = creation.create(other, ana.id, [a_resume()] * made)
     assert made_ids(outcomes) == seen[:-1]
     assert listed_ids(store, ana) == [one for one in seen if seen.index(one) not in deleted]
+    assert accounts.list_wrong(store) == []
+
+
+def test_s2_a_shared_commit_without_an_answer_is_known_for_all_its_accounts(
+    store: Store, through_proxy: tuple[Store, Proxy], an_account: MakeAccount
+) -> None:
+    several = [an_account(name) for name in "abc"]
+    other, proxy = through_proxy
+    lose_answer(proxy, lambda: None)
+    files = [
+        Creation(account.id, [a_resume()], store.clock(), a_claim(f"{number}" * 24))
+        for number, account in enumerate(several)
+    ]
+    made = [
+        made_ids(some) for some in creation.create_files(other, files) if isinstance(some, list)
+    ]
+    assert proxy.cut_count == 1
+    assert made == [listed_ids(store, account) for account in several]
+    assert [len(some) for some in made] == [1, 1, 1]
     assert accounts.list_wrong(store) == []
 
 

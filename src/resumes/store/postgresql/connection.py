@@ -12,25 +12,20 @@ import select
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum, auto
-from functools import cache, partial
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import psycopg
 import sqlalchemy
-from psycopg import generators
 from psycopg.abc import RV, PQGen
-from psycopg.adapt import Transformer
-from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, ExecStatus
-from psycopg.pq.abc import PGresult
 from sqlalchemy import Engine, NullPool
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import ResumesError, StatementRefused, StoreUnavailable
 from resumes.store.addresses import PostgresAddress
-from resumes.store.statements import driver
+from resumes.store.statements import MESSAGE_BYTES, driver
 from resumes.store.write_queue import LostRace
 
 DRIVER_ERRORS: Final = (DBAPIError, psycopg.Error)
@@ -52,48 +47,22 @@ _timed_out_s: dict[str, float] = {}
 need not wait as well."""
 
 
-Value = str | int | bytes | bytearray | None
-Sent = tuple[Sequence[Any], Sequence[bool]]
-"""Values, and whether each is binary. Their types follow from the statement."""
-
-
-class Rows(NamedTuple):
-    """The result of a statement: its rows, or the number of rows that it changed."""
-
-    rows: list[tuple[Any, ...]]
-    rowcount: int
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """Return all rows."""
-        return self.rows
-
-    def fetchone(self) -> tuple[Any, ...] | None:
-        """Return the first row; None if there is none."""
-        return self.rows[0] if self.rows else None
-
-
-class _Statement(NamedTuple):
-    sql: bytes
-    rows: Sequence[Sent]
-    check: Callable[[int], None] | None = None
-
-
 LARGE_BYTES: Final = 64 * 1024
 SLOWEST_BYTES_S: Final = 4 * 1024
-"""The slowest rate at which a row with a value above LARGE_BYTES may arrive."""
+"""The slowest rate at which a message above LARGE_BYTES may arrive."""
 
-# The server's timeout begins when it has parsed the statement, while the first row still arrives.
+# The server's timeout begins when it has parsed the statement, while its values still arrive.
 MORE_TIME: Final = (
-    b"SELECT set_config('statement_timeout', $1, true)"
-    b" WHERE current_setting('statement_timeout') != '0'"
+    "SELECT set_config('statement_timeout', %s, true)"
+    " WHERE current_setting('statement_timeout') != '0'"
 )
 
 
 class TimeoutConnection(psycopg.Connection[Any]):
     """A connection that waits for each answer, at most `timeout_s` seconds without any progress.
 
-    Statements of `run` and `run_later` share messages (libpq's pipeline mode), so that a transaction costs
-    few round trips. They are unnamed, so they do not outlive a message.
+    Messages cost more than statements. So BEGIN is sent with the first statement of a transaction, and
+    changes that nobody waits for are sent with the next one.
     """
 
     timeout_s: float = 30.0
@@ -102,65 +71,89 @@ class TimeoutConnection(psycopg.Connection[Any]):
 
     def __init__(self, pgconn: Any, *arguments: Any, **named: Any) -> None:
         super().__init__(pgconn, *arguments, **named)
-        self._later: list[_Statement] = []
-        self._transformer = Transformer(self)
+        self._begin = ""
+        self._later: list[tuple[str, Sequence[Any], int]] = []
+        self._later_bytes = 0
+
+    def begin(self, statements: str) -> None:
+        """Begin a transaction with these statements, which have no values."""
+        self._begin = statements
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> "psycopg.Cursor[Any]":
+        """Run a statement, and return the cursor to fetch its rows from.
+
+        If it is the first one of its transaction, its values are a part of its text, which the server logs
+        if it fails: they must not be personal data.
+        """
+        if self._later or not self._begin:
+            return self.execute(sql, values)
+        cursor = psycopg.ClientCursor(self)
+        begin, self._begin = self._begin, ""
+        cursor.execute(f"{begin};{sql}", values)
+        while cursor.nextset():
+            pass
+        return cursor
 
     def run_later(
-        self,
-        sql: str,
-        rows: Iterable[Sequence[Value]],
-        check: Callable[[int], None] | None = None,
+        self, sql: str, values: Sequence[Any], *, size_bytes: int = 0, expected: int = -1
     ) -> None:
-        """Run the statement for each of the rows, before the next call that needs a result.
+        """Run a change before the next statement.
 
-        Its errors are raised by that call, as are those of `check`, which is called with the number of
-        rows that each run changed.
+        That raises the change's error, or LostRace unless it changes the expected number of rows.
         """
-        if sent := [as_sent(row) for row in rows]:
-            values, are_binary = sent[0]
-            if True in are_binary:
-                size_bytes = max(map(len, filter(None, values)))
-                if size_bytes > LARGE_BYTES:
-                    allowed = b"%ds" % (size_bytes // SLOWEST_BYTES_S)
-                    self._later.append(_Statement(MORE_TIME, [([allowed], [False])]))
-            self._later.append(_Statement(numbered(sql), sent, check))
+        if self._later_bytes + size_bytes > MESSAGE_BYTES:
+            self._send()
+        self._later.append((sql, values, expected))
+        self._later_bytes += size_bytes
 
-    def forget(self) -> None:
-        """Discard the statements of `run_later`."""
+    def run_with_later(self, query: str) -> tuple[Any, ...]:
+        """Return the first row of a query that is sent with the changes of `run_later` as one statement. It
+        does not see them."""
+        if self._begin:
+            begin, self._begin = self._begin, ""
+            super().cursor().execute(begin)
+        later, self._later = self._later, []
+        size_bytes, self._later_bytes = self._later_bytes, 0
+        if size_bytes > LARGE_BYTES:
+            super().cursor().execute(MORE_TIME, [f"{size_bytes // SLOWEST_BYTES_S}s"])
+        changes: list[str] = []
+        missing = ["0"]
+        values: list[Any] = []
+        for number, (sql, some, expected) in enumerate(later):
+            if expected >= 0:
+                sql += " RETURNING 1"
+                missing.append(f"({expected} - (SELECT count(*) FROM c{number}))")
+            changes.append(f"c{number} AS ({sql})")
+            values += some
+        together = f"WITH {', '.join(changes)} " if changes else ""
+        together += f"SELECT {' + '.join(missing)}, q.* FROM ({query}) AS q"
+        is_less, *row = super().cursor().execute(together, values).fetchone() or (0,)
+        if is_less:
+            raise LostRace
+        return tuple(row)
+
+    def _send(self) -> None:
+        """Send what waits for the next statement."""
+        if self._begin or self._later:
+            self.run_with_later("SELECT")
+
+    def cursor(self, *arguments: Any, **named: Any) -> Any:
+        """Return a cursor, as psycopg does, after sending what waits. All of psycopg's statements pass
+        through here."""
+        self._send()
+        return super().cursor(*arguments, **named)
+
+    def commit(self) -> None:
+        """Commit the transaction."""
+        self._send()
+        super().commit()
+
+    def rollback(self) -> None:
+        """Roll the transaction back."""
+        self._begin = ""
         self._later.clear()
-
-    def run(self, sql: str, values: Sequence[Value]) -> Rows:
-        """Return the result of the statement, after running those of `run_later`."""
-        return self.run_each(sql, [values])[0]
-
-    def run_each(self, sql: str, rows: Iterable[Sequence[Value]]) -> list[Rows]:
-        """Return the results of the statement for each of the rows, which are sent in one message."""
-        self.run_later(sql, rows)
-        return self._run_together()
-
-    def load_rows(self, result: PGresult) -> list[tuple[Any, ...]]:
-        """Return the rows of a result as Python values."""
-        self._transformer.set_pgresult(result)
-        return self._transformer.load_rows(0, result.ntuples, tuple)
-
-    def _run_together(self) -> list[Rows]:
-        """Return the results of the last statement. Raises what psycopg and the checks raise."""
-        statements, self._later = self._later, []
-        try:
-            results = self._wait(_converse(self.pgconn, statements), self.timeout_s)
-        except BaseException:
-            self.pgconn.finish()  # in the middle of an answer it is unusable
-            raise
-        for result in results:
-            if result.status == ExecStatus.FATAL_ERROR:
-                raise error_from_result(result)
-        answers = iter(results)
-        for statement in statements:
-            mine = [next(answers) for _ in statement.rows]
-            if statement.check is not None:
-                for result in mine:
-                    statement.check(result.command_tuples or 0)
-        return [Rows(self.load_rows(result), result.command_tuples or 0) for result in mine]
+        self._later_bytes = 0
+        super().rollback()
 
     def wait(
         self, gen: PQGen[RV], interval: float = INTERVAL_S, timeout: float | None = None
@@ -169,39 +162,52 @@ class TimeoutConnection(psycopg.Connection[Any]):
 
         All of psycopg's communication with the server passes through here.
         """
-        if self._later:
-            self._run_together()
-        return self._wait(gen, self.timeout_s if timeout is None else timeout, interval)
+        return super().wait(_bounded(self, gen, timeout or self.timeout_s), interval)
 
-    def _wait(self, gen: PQGen[RV], timeout_s: float, interval: float = INTERVAL_S) -> RV:
-        return super().wait(self._bounded(gen, timeout_s), interval)
 
-    def _bounded(self, gen: PQGen[RV], timeout_s: float) -> PQGen[RV]:
-        """Wait as the generator does, unless there is no progress for `timeout_s` seconds.
+class AsyncTimeoutConnection(psycopg.AsyncConnection[Any]):
+    """The same for an event loop, for reading. Whoever awaits an answer no more closes the connection."""
 
-        A large message may take long on a slow network although the server is not frozen.
-        """
-        unsent_bytes = 0
-        ends_at = time.monotonic() + timeout_s
-        try:
-            wanted = next(gen)
-            while True:
-                ready = yield wanted
-                if ready or unsent_bytes != (unsent_bytes := _count_unsent(self.pgconn.socket)):
-                    ends_at = time.monotonic() + timeout_s
-                elif time.monotonic() >= ends_at:
-                    raise self.abandon(timeout_s)
-                wanted = gen.send(ready)
-        except StopIteration as end:
-            result: RV = end.value
-            return result
+    timeout_s: float = 30.0
+    server: str = ""
+    opened_s: float = 0.0
 
-    def abandon(self, timeout_s: float) -> ServerTimeout:
-        """Close the connection to a server that does not answer, and return the error to raise."""
-        # In the middle of an answer it is unusable.
+    async def wait(
+        self, gen: PQGen[RV], interval: float = INTERVAL_S, timeout: float | None = None
+    ) -> RV:
+        """Return the result of a call, as TimeoutConnection does."""
+        return await super().wait(_bounded(self, gen, timeout or self.timeout_s), interval)
+
+    async def cancel_safe(self, *, timeout: float = 0.0) -> None:
+        """Close the connection, where psycopg waits for a server that may be frozen."""
         self.pgconn.finish()
-        _timed_out_s[self.server] = time.monotonic()
-        return ServerTimeout(f"the server did not respond within {timeout_s:g} seconds")
+
+
+AnyConnection = TimeoutConnection | AsyncTimeoutConnection
+
+
+def _bounded(connection: AnyConnection, gen: PQGen[RV], timeout_s: float) -> PQGen[RV]:
+    """Wait as the generator does, unless there is no progress for `timeout_s` seconds.
+
+    A large message may take long on a slow network although the server is not frozen.
+    """
+    unsent_bytes = 0
+    ends_at = time.monotonic() + timeout_s
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if ready or unsent_bytes != (unsent_bytes := _count_unsent(connection.pgconn.socket)):
+                ends_at = time.monotonic() + timeout_s
+            elif time.monotonic() >= ends_at:
+                # In the middle of an answer it is unusable.
+                connection.pgconn.finish()
+                _timed_out_s[connection.server] = time.monotonic()
+                raise ServerTimeout(f"the server did not respond within {timeout_s:g} seconds")
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        result: RV = end.value
+        return result
 
 
 def _count_unsent(descriptor: int) -> int:
@@ -213,55 +219,7 @@ def _count_unsent(descriptor: int) -> int:
     return int.from_bytes(unsent, sys.byteorder)
 
 
-def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGresult]]:
-    pgconn.enter_pipeline_mode()
-    for statement in statements:
-        if len(statement.rows) > 1:
-            # Unnamed; it is parsed once, not with each row.
-            pgconn.send_prepare(b"", statement.sql)
-        for values, formats in statement.rows:
-            if len(statement.rows) > 1:
-                pgconn.send_query_prepared(b"", values, formats)
-            else:
-                pgconn.send_query_params(statement.sql, values, None, formats)
-    pgconn.pipeline_sync()
-    yield from generators.send(pgconn)
-    results: list[PGresult] = []
-    while True:
-        result = yield from generators.fetch(pgconn)
-        if result is None:
-            if pgconn.status != ConnStatus.OK:
-                raise psycopg.OperationalError(pgconn.get_error_message())
-        elif result.status == ExecStatus.PIPELINE_SYNC:
-            pgconn.exit_pipeline_mode()
-            return results
-        elif result.status != ExecStatus.COMMAND_OK or result.command_status:
-            results.append(result)
-
-
-@cache
-def numbered(sql: str) -> bytes:
-    """Return a statement with $1, $2, … in place of its parameters %s."""
-    first, *rest = sql.split("%s")
-    return "".join([first, *(f"${n}{part}" for n, part in enumerate(rest, 1))]).encode()
-
-
-def as_sent(values: Iterable[Value]) -> Sent:
-    """Return the values in the protocol's form. Raises UnicodeEncodeError and psycopg.DataError."""
-    sent: list[Any] = []
-    formats = []
-    for value in values:
-        is_binary = isinstance(value, bytes | bytearray)
-        if not is_binary and value is not None:
-            value = str(value).encode()
-            if b"\0" in value:  # where libpq would cut it off
-                raise psycopg.DataError("PostgreSQL text cannot contain a NUL")
-        sent.append(value)
-        formats.append(is_binary)
-    return sent, formats
-
-
-def is_usable(connection: TimeoutConnection) -> bool:
+def is_usable(connection: AnyConnection) -> bool:
     """Return False if the connection is known to have ended: an idle connection has no input.
 
     Also return False if its server did not answer another connection since this one was opened.
@@ -273,18 +231,31 @@ def is_usable(connection: TimeoutConnection) -> bool:
     return not poll.poll(0)
 
 
+OPTIONS: Final[dict[str, Any]] = {
+    # No session state: a pooler between us may give each transaction another server connection, which
+    # knows neither settings nor prepared statements (pitfalls S18).
+    "autocommit": True,
+    "prepare_threshold": None,
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "client_encoding": "UTF8",
+    "application_name": "resumes",
+}
+
+
 def connect(address: PostgresAddress, *, timeout_s: float) -> TimeoutConnection:
     """Return a connection that commits each statement separately. Raises what psycopg raises."""
-    connection = TimeoutConnection.connect(
-        address.url,
-        # No session state: a pooler between us may give each transaction another server
-        # connection, which knows neither settings nor prepared statements (pitfalls S18).
-        autocommit=True,
-        prepare_threshold=None,
-        connect_timeout=CONNECT_TIMEOUT_S,
-        client_encoding="UTF8",
-        application_name="resumes",
-    )
+    return _opened(TimeoutConnection.connect(address.url, **OPTIONS), timeout_s)
+
+
+async def connect_async(address: PostgresAddress, *, timeout_s: float) -> AsyncTimeoutConnection:
+    """Return such a connection for the running event loop. Raises what psycopg raises."""
+    return _opened(await AsyncTimeoutConnection.connect(address.url, **OPTIONS), timeout_s)
+
+
+Opened = TypeVar("Opened", TimeoutConnection, AsyncTimeoutConnection)
+
+
+def _opened(connection: Opened, timeout_s: float) -> Opened:
     connection.timeout_s = timeout_s
     connection.server = f"{connection.info.host}:{connection.info.port}"
     connection.opened_s = time.monotonic()
@@ -309,8 +280,7 @@ def postgres_engine(
 
     @sqlalchemy.event.listens_for(engine, "begin")
     def begin_transaction(connection: sqlalchemy.Connection) -> None:
-        for statement in begin.split(";"):
-            driver(connection).run_later(statement, [()])
+        driver(connection).begin(begin)
 
     return engine
 

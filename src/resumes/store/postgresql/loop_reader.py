@@ -1,8 +1,8 @@
-"""Reads of an event loop, without threads: the queries of one iteration are sent to the server together.
+"""Reads of an event loop, without threads: coroutines that wait for the same statement share a message.
 
 A thread per read and a round trip per statement would cost several times more than the statements. Here
-all statements of an iteration are one message on one connection, which is one transaction to a pooler;
-they are unnamed, so they do not outlive the message (pitfalls S18).
+what waits becomes one statement with arrays of values, on one connection (`Prepared.in_arrays`). Each is a
+transaction of its own to a pooler, and is unnamed (pitfalls S18).
 
 A reader promises:
 - Rows are as they were committed when `fetch` was called, or later.
@@ -13,29 +13,24 @@ A reader promises:
 """
 
 import asyncio
-import os
 import time
-from collections.abc import Callable, Sequence
-from itertools import groupby
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
-import psycopg
-from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, ExecStatus
+from sqlalchemy import Dialect
 
 from resumes.errors import StoreUnavailable
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
+    AsyncTimeoutConnection,
     ErrorClass,
-    TimeoutConnection,
-    Value,
-    as_sent,
     classify_error,
     explain,
     is_usable,
     jittered,
-    numbered,
 )
+from resumes.store.statements import Prepared, by_number, columns_of
 from resumes.store.store import Row
 from resumes.store.write_queue import EXPIRY_INTERVAL_S
 
@@ -44,6 +39,9 @@ DEADLINE_S: Final = 10.0
 
 RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
 """The delays before each retry; the last one repeats. Jitter is added."""
+
+BATCH_LIMIT: Final = 64
+"""How many queries share a message, so that one answer does not keep the loop busy for long."""
 
 LASTING: Final = (ErrorClass.REFUSED, ErrorClass.OTHER)
 """The classes of errors that a retry would raise again."""
@@ -55,23 +53,22 @@ CLOSED: Final = "The store is closed"
 class _Query:
     """A statement with its values, and the coroutines that wait for its rows."""
 
-    __slots__ = ("ends_at", "formats", "goes_alone", "sql", "tries", "values", "waiters")
+    __slots__ = ("ends_at", "goes_alone", "statement", "values", "waiters")
 
-    def __init__(self, sql: bytes, values: Sequence[Value]) -> None:
-        self.sql = sql
-        self.values, self.formats = as_sent(values)
+    def __init__(self, statement: Prepared, values: Mapping[str, Any]) -> None:
+        self.statement = statement
+        self.values = values
         self.ends_at = time.monotonic() + DEADLINE_S
-        self.waiters: list[asyncio.Future[list[Row]]] = []
-        self.tries = 0
+        self.waiters: list[asyncio.Future[Sequence[Row]]] = []
         self.goes_alone = False
-        """Whether it was refused once, so that it must not make others fail again."""
+        """Whether it failed once, so that it must not make others fail again."""
 
     @property
     def is_wanted(self) -> bool:
         """True if a coroutine still waits."""
         return not all(waiter.done() for waiter in self.waiters)
 
-    def answer(self, rows: list[Row]) -> None:
+    def answer(self, rows: Sequence[Any]) -> None:
         for waiter in self.waiters:
             if not waiter.done():
                 waiter.set_result(rows)
@@ -87,40 +84,39 @@ class LoopReader:
 
     def __init__(
         self,
-        connect: Callable[[], TimeoutConnection],
+        connect: Callable[[], Awaitable[AsyncTimeoutConnection]],
+        dialect: Dialect,
         label: str,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._connect = connect
+        self._dialect = dialect
         self._label = label
         self._loop = loop
-        self._connection: TimeoutConnection | None = None
-        self._watched = -1
-        """A duplicate of the connection's socket, since libpq may close its own at any time."""
-        self._connecting: asyncio.Future[TimeoutConnection] | None = None
+        self._connection: AsyncTimeoutConnection | None = None
         self._unsent: dict[Any, _Query] = {}
         """The queries to send next, by statement and values, so that coroutines with the same query share
         the rows; by the query itself if it is sent again."""
-        self._unanswered: set[_Query] = set()
-        self._sent: list[_Query] = []
-        """The queries that were sent and are not answered yet, in order."""
-        self._results: list[Any] = []
-        self._sent_at = 0.0
-        self._is_send_due = False
+        self._sent: Sequence[_Query] = ()
+        self._task: asyncio.Task[None] | None = None
+        """Sends the queries as long as there are any."""
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    async def fetch(self, sql: str, values: Sequence[Value]) -> list[Row]:
-        """Return the rows of a statement whose parameters are %s. Raises StoreUnavailable."""
+    async def fetch(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
+        """Return the rows of the statement. Raises StoreUnavailable."""
         if self._is_closed:
             raise StoreUnavailable(CLOSED)
-        key = (sql, *values)
+        key = (statement, *values.items())
         query = self._unsent.get(key)
         if query is None:
-            query = self._unsent[key] = _Query(numbered(sql), values)
-            self._unanswered.add(query)
-            self._plan_send()
-        waiter: asyncio.Future[list[Row]] = self._loop.create_future()
+            query = self._unsent[key] = _Query(statement, values)
+            if self._task is None:
+                # It begins in the next iteration of the loop, after all that is asked in this one.
+                self._task = self._loop.create_task(self._send())
+            if self._timer is None:
+                self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
+        waiter: asyncio.Future[Sequence[Row]] = self._loop.create_future()
         query.waiters.append(waiter)
         return await waiter
 
@@ -135,171 +131,90 @@ class LoopReader:
     def _end(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._drop()
-        for query in self._unanswered:
+        for query in (*self._sent, *self._unsent.values()):
             query.fail(StoreUnavailable(CLOSED))
-
-    # To the server
-
-    def _plan_send(self) -> None:
-        """Send the waiting queries in the next iteration of the loop, unless a message is unanswered."""
-        if self._timer is None:
-            self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
-        if not (self._is_send_due or self._sent or self._connecting):
-            self._is_send_due = True
-            self._loop.call_soon(self._send)
-
-    def _send(self) -> None:
-        self._is_send_due = False
-        if self._is_closed or not self._unsent:
-            return
-        if self._connection is None or not is_usable(self._connection):
+        if self._task is None:
             self._drop()
-            self._connecting = self._loop.run_in_executor(None, self._connect)
-            self._connecting.add_done_callback(self._connected)
-            return
-        self._sent = self._take()
-        if not self._sent:
-            return
-        self._sent_at = time.monotonic()
-        pgconn = self._connection.pgconn
-        try:
-            for sql, queries in groupby(self._sent, key=lambda query: query.sql):
-                # Unnamed, so it is parsed again with each message, but not with each query.
-                pgconn.send_prepare(b"", sql)
-                for query in queries:
-                    pgconn.send_query_prepared(b"", query.values, query.formats)
-            pgconn.pipeline_sync()
-            if pgconn.flush():
-                self._loop.add_writer(self._watched, self._send_rest)
-        except psycopg.Error as error:
-            self._fail(error)
-
-    def _take(self) -> list[_Query]:
-        alone = next((query for query in self._unsent.values() if query.goes_alone), None)
-        if alone is not None:  # it is sent again, so its key is the query itself
-            del self._unsent[alone]
-            return [alone] if alone.is_wanted else self._take()
-        wanted = [query for query in self._unsent.values() if query.is_wanted]
-        self._unsent.clear()
-        return sorted(wanted, key=lambda query: query.sql)
-
-    def _send_rest(self) -> None:
-        """Send the part of a message that did not fit into the socket's buffer."""
-        assert self._connection is not None
-        try:
-            if not self._connection.pgconn.flush():
-                self._loop.remove_writer(self._watched)
-        except psycopg.Error as error:
-            self._fail(error)
-
-    # From the server
-
-    def _receive_more(self) -> None:
-        self._sent_at = time.monotonic()  # a server that sends is not frozen
-        self._receive()
-
-    def _receive(self) -> None:
-        assert self._connection is not None
-        pgconn = self._connection.pgconn
-        try:
-            pgconn.consume_input()
-            while self._sent and not pgconn.is_busy():
-                result = pgconn.get_result()
-                if result is None:
-                    if pgconn.status != ConnStatus.OK:
-                        raise psycopg.OperationalError(pgconn.get_error_message())
-                elif result.status == ExecStatus.PIPELINE_SYNC:
-                    self._answer()
-                elif result.status != ExecStatus.COMMAND_OK:
-                    self._results.append(result)
-        except psycopg.Error as error:
-            self._fail(error)
-
-    def _answer(self) -> None:
-        """Give each query its rows; send the first that failed and those after it again."""
-        connection = self._connection
-        assert connection is not None
-        sent, results = self._sent, self._results
-        self._sent, self._results = [], []
-        for position, result in enumerate(results):
-            query = sent[position]
-            if result.status != ExecStatus.TUPLES_OK:
-                error, aborted = error_from_result(result), sent[position:]
-                if classify_error(error) in LASTING:
-                    query.fail(explain(error, self._label))
-                    del aborted[0]
-                query.goes_alone = classify_error(error) is not ErrorClass.UNAVAILABLE
-                self._retry(aborted, error)
-                break
-            try:
-                query.answer(connection.load_rows(result))
-            except Exception as error:  # noqa: BLE001 - the other queries are answered
-                is_drivers = isinstance(error, DRIVER_ERRORS)
-                query.fail(explain(error, self._label) if is_drivers else error)
-            self._unanswered.discard(query)
-        self._plan_send()
-
-    # When it does not answer
-
-    def _connected(self, connecting: "asyncio.Future[TimeoutConnection]") -> None:
-        self._connecting = None
-        error = connecting.exception()
-        if error is not None:
-            waiting = [*self._unsent.values()]
-            self._unsent.clear()
-            self._retry(waiting, error)
-        elif self._is_closed:
-            connecting.result().close()
         else:
-            self._connection = connection = connecting.result()
-            connection.pgconn.nonblocking = 1
-            connection.pgconn.enter_pipeline_mode()
-            self._watched = os.dup(connection.pgconn.socket)
-            self._loop.add_reader(self._watched, self._receive_more)
-            self._plan_send()
-
-    def _fail(self, error: psycopg.Error) -> None:
-        self._drop()
-        sent, self._sent, self._results = self._sent, [], []
-        self._retry(sent, error)
-        self._plan_send()
+            self._task.cancel()
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            if not self._loop.is_closed():
-                self._loop.remove_reader(self._watched)
-                self._loop.remove_writer(self._watched)
-            os.close(self._watched)
-            connection.close()
+            connection.pgconn.finish()
 
-    def _retry(self, queries: list[_Query], error: BaseException) -> None:
-        """Send each query again after a delay; fail those whose deadline is before that."""
+    async def _send(self) -> None:
+        tries = 0
+        try:
+            while self._unsent:
+                self._sent = self._take()
+                try:
+                    await self._answer(self._sent)
+                    tries = 0
+                except Exception as error:  # noqa: BLE001 - handed on, or retried
+                    await self._retry(error, tries)
+                    tries += 1
+                self._sent = ()
+        finally:
+            self._task = None
+            if self._is_closed or self._sent:
+                self._drop()
+
+    def _take(self) -> Sequence[_Query]:
+        """Return the query that has waited longest, with others of the same statement."""
+        waiting = self._unsent.values()
+        first = next(iter(waiting))
+        same = (
+            query
+            for query in waiting
+            if query.statement is first.statement and not query.goes_alone
+        )
+        taken = {first} if first.goes_alone else dict.fromkeys(islice(same, BATCH_LIMIT))
+        self._unsent = {key: query for key, query in self._unsent.items() if query not in taken}
+        return [query for query in taken if query.is_wanted]
+
+    async def _answer(self, queries: Sequence[_Query]) -> None:
+        if not queries:
+            return
+        if self._connection is None or not is_usable(self._connection):
+            self._drop()
+            self._connection = await self._connect()
+        statement, values = queries[0].statement, [query.values for query in queries]
+        if len(queries) == 1:
+            cursor = await self._connection.execute(*statement.bound(self._dialect, values[0]))
+            queries[0].answer(await cursor.fetchall())
+            return
+        cursor = await self._connection.execute(
+            *statement.in_arrays(self._dialect, columns_of(values))
+        )
+        answers = by_number(await cursor.fetchall(), len(queries))
+        for query, rows in zip(queries, answers, strict=True):
+            query.answer(rows)
+
+    async def _retry(self, error: Exception, tries: int) -> None:
+        """Send the queries again, after a delay if that helps; fail those whose deadline is before that, or
+        for which it does not help."""
+        failed, self._sent = self._sent, ()
+        is_drivers = isinstance(error, DRIVER_ERRORS)
+        error_class = classify_error(error)
+        is_lasting = error_class in LASTING
+        delay_s = 0.0 if is_lasting else jittered(RETRY_DELAYS_S, tries)
         now = time.monotonic()
-        for query in queries:
-            delay_s = jittered(RETRY_DELAYS_S, query.tries)
-            if now + delay_s >= query.ends_at or self._is_closed:
-                query.fail(explain(error, self._label))
+        for query in failed:
+            if (is_lasting and len(failed) == 1) or now + delay_s >= query.ends_at:
+                query.fail(explain(error, self._label) if is_drivers else error)
                 continue
-            query.tries += 1
-            self._loop.call_later(delay_s, self._send_again, query)
-
-    def _send_again(self, query: _Query) -> None:
-        self._unsent[query] = query
-        self._plan_send()
+            query.goes_alone = error_class is not ErrorClass.UNAVAILABLE
+            self._unsent[query] = query
+        if error_class is ErrorClass.UNAVAILABLE:
+            self._drop()
+        if not is_lasting:
+            await asyncio.sleep(delay_s)
 
     def _expire(self) -> None:
-        self._timer = None
-        if self._connection is not None:
-            self._receive()  # the answer may have arrived, and only this loop is late
         now = time.monotonic()
-        connection = self._connection
-        if self._sent and connection and self._sent_at + connection.timeout_s <= now:
-            self._fail(connection.abandon(connection.timeout_s))
-        for query in self._unanswered:
+        for query in (*self._sent, *self._unsent.values()):
             if query.ends_at <= now:
                 query.fail(StoreUnavailable(BUSY))
-        self._unanswered = {query for query in self._unanswered if query.is_wanted}
-        if self._unanswered:
-            self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
+        is_idle = self._task is None
+        self._timer = None if is_idle else self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)

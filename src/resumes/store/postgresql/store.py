@@ -24,7 +24,7 @@ from resumes.store.postgresql.connection import (
     ErrorClass,
     ThreadConnection,
     classify_error,
-    connect,
+    connect_async,
     explain,
     postgres_engine,
 )
@@ -93,9 +93,10 @@ class PostgresStore(Store):
         # Weak, so that the connection of a thread that ends is closed.
         self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
         self._read_engine = postgres_engine(address, timeout_s=read_timeout_s)
-        connect_reader = partial(connect, address, timeout_s=read_timeout_s)
+        connect_reader = partial(connect_async, address, timeout_s=read_timeout_s)
+        dialect = self._read_engine.dialect
         self._loop_readers = PerLoop(
-            partial(LoopReader, connect_reader, address.label), LoopReader.close
+            partial(LoopReader, connect_reader, dialect, address.label), LoopReader.close
         )
 
     @contextlib.contextmanager
@@ -119,7 +120,7 @@ class PostgresStore(Store):
     async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
         reader = self._loop_readers.get()
         prepared = statement if isinstance(statement, Prepared) else Prepared(statement)
-        return await reader.fetch(*prepared.bound(self._read_engine.dialect, values))
+        return await reader.fetch(prepared, values)
 
     def measure(self) -> Size:
         # The whole database; its log is the server's own.

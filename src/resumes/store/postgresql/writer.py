@@ -1,9 +1,14 @@
-"""Writer threads for PostgreSQL, each of which writes for one account at a time.
+"""Writer threads for PostgreSQL.
+
+One thread at a time commits the waiting creates of all accounts together, without waiting for an account
+that another transaction has locked. Those of such accounts go back to the queue, and are written as all
+other writes are: for one account at a time (docs/decisions/0027).
 
 Each caller is promised:
 - Until its deadline, a write that is known to be rolled back is retried, after a lost server or a
-  race. Each write of a failed batch is retried alone, so that none can make the others fail (pitfalls
-  S7).
+  race. The accounts of a failed batch are retried alone, and then each of its writes, so that none can
+  make the others fail (pitfalls S7).
+- A write overtakes no earlier change of its account.
 - A COMMIT without an answer is neither repeated nor reported as failed until the server reports the
   outcome of its transaction (pitfalls S2).
 """
@@ -18,7 +23,7 @@ from typing import Any, Final
 import psycopg
 from sqlalchemy import Connection, Engine
 
-from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store import migrations
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
@@ -34,6 +39,7 @@ from resumes.store.store import refuse_if_closed
 from resumes.store.write_queue import (
     BUSY,
     EXPIRY_INTERVAL_S,
+    SKIPPED,
     Write,
     WriteQueue,
     apply_all,
@@ -65,6 +71,8 @@ SERVER: Final = (
     "concat(extract(epoch FROM pg_postmaster_start_time()), ' ', "
     "extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
 )
+# Read by the statement that inserts, which locks its tables before it takes its snapshot: either a copy
+# that closes the store waits for this transaction, or this sees that it is closed (pitfalls S13).
 BEFORE_COMMIT: Final = (
     # One scan of the few facts takes less time to plan than two look-ups.
     "SELECT max(value) FILTER (WHERE name = 'oldest_program'),"
@@ -101,23 +109,38 @@ class PostgresWriter(WriteQueue):
         self._engine = engine
         self._label = label
         self._revisions = migrations.list_revisions()
-        self._busy: list[str | None] = []
-        """The accounts that threads write for; None for a write without an account."""
+        self._busy: set[str | None] = set()
+        """The accounts that threads write for."""
+        self._batches: list[list[Write]] = []
+        """The batches that threads write."""
         self._is_paused = False
         for thread in self.threads:
             thread.start()
 
     def wake(self) -> None:
         with self._changed:
-            # Wake only threads that have something to do: each one takes the interpreter from others.
-            accounts = {write.account_id or write for write in self._waiting}
-            self._changed.notify(len(accounts.difference(self._busy)))
+            self._changed.notify(self._count_next())
+
+    def _count_next(self) -> int:
+        """Return how many threads have something to do: each one takes the interpreter from others."""
+        is_sharing = self._is_sharing
+        return len(
+            {
+                write.apply if write.may_share else write.account_id or write
+                for write in self._waiting
+                if write.account_id not in self._busy and not (write.may_share and is_sharing)
+            }
+        )
+
+    @property
+    def _is_sharing(self) -> bool:
+        return any(batch[0].may_share for batch in self._batches)
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         with self._changed:
             self._is_paused = True
-            self._changed.wait_for(lambda: not self._busy)
+            self._changed.wait_for(lambda: not self._batches)
         try:
             yield
         finally:
@@ -135,41 +158,63 @@ class PostgresWriter(WriteQueue):
             except BaseException:  # noqa: BLE001 - logged
                 self._outlive()
             finally:
-                self._end_batch(batch)
-                deliver(batch)
+                deliver(self._end_batch(batch))
         own.discard()
 
     def _explain(self, error: Exception) -> Exception:
         return explain(error, self._label) if isinstance(error, DRIVER_ERRORS) else error
 
     def _take_batch(self) -> list[Write]:
-        """Wait for writes of an account that no thread writes for, and return them; empty when the queue is
+        """Wait for writes of accounts that no thread writes for, and return them; empty when the queue is
         closed and empty."""
         with self._changed:
             while True:
                 self.expire()
                 if batch := [] if self._is_paused else self._take(self._iter_next()):
-                    self._busy.append(batch[0].account_id)
+                    self._batches.append(batch)
+                    self._busy.update(write.account_id for write in batch)
+                    self._busy.discard(None)
                     return batch
                 if self._is_closing and not self._waiting:
                     return []
                 self._changed.wait(EXPIRY_INTERVAL_S if self._waiting else None)
 
     def _iter_next(self) -> Iterator[Write]:
-        """Yield the writes of the next account, or a single write without an account."""
-        busy = set(self._busy) - {None}
-        first = next((write for write in self._waiting if write.account_id not in busy), None)
-        if first is not None and first.account_id is None:
-            yield first
-        elif first is not None:
-            yield from (write for write in self._waiting if write.account_id == first.account_id)
+        """Yield the creates that may share the next transaction, the writes of the next account, or a
+        single write without an account."""
+        may_share = not self._is_sharing
+        # A thread remains for accounts that nobody has locked.
+        may_wait = sum(batch[0].was_skipped for batch in self._batches) < THREADS - 1
+        is_shared = False
+        behind = set(self._busy)
+        for write in self._waiting:
+            if write.account_id in behind:
+                continue
+            if write.may_share and may_share:
+                is_shared = True
+                yield write
+            elif is_shared or write.may_share or (write.was_skipped and not may_wait):
+                if write.account_id is not None:
+                    behind.add(write.account_id)
+            elif write.account_id is None:
+                yield write
+                return
+            else:
+                yield from (one for one in self._waiting if one.account_id == write.account_id)
+                return
 
-    def _end_batch(self, batch: list[Write]) -> None:
+    def _end_batch(self, batch: list[Write]) -> list[Write]:
+        """Return the writes that are done; those that were skipped wait again."""
         with self._changed:
-            self._busy.remove(batch[0].account_id)
-            # No other thread is woken: this one takes the next account itself.
+            self._batches = [other for other in self._batches if other is not batch]
+            self._busy.difference_update(write.account_id for write in batch)
+            skipped = [write for write in batch if write.outcome is SKIPPED]
+            self._give_back(skipped)
             if self._is_paused or self._is_closing:
                 self._changed.notify_all()
+            else:
+                self._changed.notify(max(0, self._count_next() - 1))  # this thread does the first
+        return [write for write in batch if write not in skipped] if skipped else batch
 
     # One batch, on the thread's own connection
 
@@ -190,7 +235,14 @@ class PostgresWriter(WriteQueue):
             except Exception as error:  # noqa: BLE001 - rolled back, whatever it is
                 cause, error_class = error, classify_error(error)
             races += error_class is ErrorClass.RACE
-            if error_class in (ErrorClass.REFUSED, ErrorClass.OTHER) or races > MAX_RACES:
+            is_lasting = error_class in (ErrorClass.REFUSED, ErrorClass.OTHER) or races > MAX_RACES
+            is_of_several = len({write.account_id for write in batch}) > 1
+            if is_of_several and (is_lasting or error_class is ErrorClass.BUSY):
+                if isinstance(cause, ResumesError):
+                    raise cause
+                self._warn("Creates were rolled back; retrying each account alone", cause)
+                return [SKIPPED] * len(batch)
+            if is_lasting:
                 raise cause
             if error_class is ErrorClass.BUSY:
                 raise StoreUnavailable(BUSY) from cause
@@ -210,7 +262,7 @@ class PostgresWriter(WriteQueue):
             connection = own.get()
             transaction = connection.begin()
             outcomes = apply_all(connection, batch)
-            ((oldest, closed_for, number, server),) = driver(connection).run(BEFORE_COMMIT, ()).rows
+            oldest, closed_for, number, server = driver(connection).run_with_later(BEFORE_COMMIT)
             if oldest not in self._revisions:  # the store was upgraded meanwhile (pitfalls S25)
                 raise StoreUnavailable(migrations.describe_newer(self._label, oldest))
             refuse_if_closed(closed_for, batch)
@@ -264,7 +316,7 @@ def _find_verdict(
 ) -> bool | None:
     """Return whether the transaction was committed; None if that is unknown. Raises _StillOpen."""
     try:
-        ((status, server),) = driver(connection).run(FIND_STATUS, [unanswered.number]).rows
+        ((status, server),) = driver(connection).run(FIND_STATUS, [unanswered.number])
     except psycopg.errors.InvalidParameterValue:
         return False  # this server has not assigned that number yet
     match status:
@@ -283,7 +335,6 @@ def _roll_back(own: ThreadConnection, error: BaseException) -> None:
     if connection is None or classify_error(error) is ErrorClass.UNAVAILABLE:
         own.discard()
         return
-    driver(connection).forget()
     try:
         connection.rollback()
     except DRIVER_ERRORS:
