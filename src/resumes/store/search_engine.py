@@ -28,7 +28,7 @@ SMALL_UNIT: Final = 1_024
 LARGE_UNIT: Final = 16_384
 """The numbers of entries that windows are made of."""
 
-MAX_BEGINNINGS: Final = 300
+MAX_BEGINNINGS: Final = 1_000
 """How many tokens are listed for the beginnings of words in a query. With more, the texts of resumes
 decide, most of which then have such a word."""
 
