@@ -188,15 +188,6 @@ def test_a_body_that_breaks_or_ends_its_connection_behind_its_answer_has_no_othe
         assert read_all(connection) == b""  # to the end, which is the server's to bring
 
 
-def test_a_connection_is_kept_unless_one_side_says_otherwise(client: Client) -> None:
-    with a_connection(client.url) as connection:
-        for _ in range(3):
-            connection.sendall(keyed(client, GET))
-            assert b"connection: close" not in read_answer(connection).lower()
-        connection.sendall(keyed(client, a_request("GET")))
-        assert b"connection: close" in read_all(connection).lower()
-
-
 def test_a_client_that_sends_no_more_still_has_its_answers(client: Client) -> None:
     created = client.create(a_body()).json()["id"]
     for sent, expected in (
@@ -499,19 +490,6 @@ def test_a_client_that_sends_all_before_it_reads_sees_its_refusal(
     assert json.loads(body)["status"] == status
 
 
-def test_of_a_body_that_is_too_large_only_so_much_is_thrown_away(client: Client) -> None:
-    head = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 1000000000"))
-    sent_bytes = 0
-    with a_connection(client.url) as connection:
-        connection.sendall(head)
-        with contextlib.suppress(ConnectionError):
-            for _ in range(1_000):
-                connection.sendall(b" " * MIB)
-                sent_bytes += MIB
-
-    assert sent_bytes < 64 * MIB  # 16 MiB, and what the system itself keeps
-
-
 def test_a_chunked_body_is_created_or_413_by_its_size(client: Client) -> None:
     head = keyed(client, kept(a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked")))
     chunks = b"".join(b"1;x=y\r\n%c\r\n" % byte for byte in a_body()) + b"0\r\nX-Late: a\r\n\r\n"
@@ -535,16 +513,6 @@ def test_a_trailer_may_end_the_connection_and_says_nothing_else(client: Client) 
     late = keyed(client, b"Authorization: Bearer ADA\r\n\r\n")
     answers = exchange(client.url, kept(last) + whole + late + last + whole + late)
     assert statuses(answers) == [401, 401]
-
-
-def test_a_request_is_the_same_however_it_is_cut_into_parts(client: Client) -> None:
-    request = keyed(client, kept(a_create(a_body())))
-    with a_connection(client.url) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for size in (1, 7, 100):
-            for at in range(0, len(request), size):
-                connection.sendall(request[at : at + size])
-            assert statuses(read_answer(connection)) == [201]
 
 
 @pytest.mark.parametrize(
@@ -755,29 +723,6 @@ def test_connections_beyond_the_limit_are_503_until_another_is_gone(
                 return False
 
         wait_until(is_served)
-
-
-@pytest.mark.slow
-def test_what_stands_behind_the_last_answer_does_not_keep_its_connection_open(
-    a_place: Callable[..., Place],
-) -> None:
-    place = a_place(max_body_bytes=1_024, client_timeout_s=0.2)
-    client = place.client()
-    half = keyed(client, a_create(a_body()))[:-1]
-    get = keyed(client, GET)
-    too_large = keyed(client, kept(a_create(b" " * 2_000)))
-    with contextlib.ExitStack() as open_connections:
-        for last, status in ((as_in_1990(get), 200), (too_large, 413)):
-            for behind in (half, get + half, get + b"GARBAGE\r\n\r\n"):
-                connection = open_connections.enter_context(a_connection(place.url))
-                connection.sendall(last + behind)
-                assert statuses(read_all(connection)) == [status]
-
-        def is_alone() -> bool:
-            return "\nresumes_connections 1.0\n" in client.request("GET", "/metrics").text
-
-        wait_until(is_alone)
-    client.close()
 
 
 def test_who_keeps_a_connection_waiting_is_let_go(

@@ -1,5 +1,7 @@
 """Creates, over a connection (docs/api.md, Create)."""
 
+import json
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,8 +12,7 @@ import pytest
 
 from resumes.store import accounts, stored_resumes
 from resumes.store.creation import create
-from tests.support.api.bombs import valid
-from tests.support.api.builders import Client, a_resume, error_of, with_section
+from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
 from tests.support.api.serving import Place, fill_disk, serve_here
 from tests.support.documents import whole_view
 from tests.support.resumes import a_resume as a_new_resume
@@ -61,25 +62,6 @@ def test_automatic_fields_sent_by_a_client_are_set_by_the_service(
     assert len(answer.json()["warnings"]) == 3
 
 
-@pytest.mark.parametrize(
-    "resume",
-    [
-        with_section(column=1.0),
-        with_section(column=2) | {"style": {"layout": "multicolumn"}},
-        with_section(order=None, items=[{"text": None}]) | {"title": None, "style": None},
-        with_section(name=""),
-        a_resume(sections={"skills": {"column": 0}}),
-        with_section(items=[{"text": "x" * 15_000}] * 30),
-        valid(2 * 1024 * 1024),
-    ],
-    ids=["1.0", "third column", "nulls", "empty name", "no items", "large", "largest"],
-)
-def test_what_is_unusual_and_allowed_is_created_without_a_warning(
-    client: Client, resume: dict[str, Any] | bytes
-) -> None:
-    assert list(client.create(resume).json()) == ["id"]
-
-
 def test_an_account_deleted_meanwhile_is_401(a_place: Callable[..., Place]) -> None:
     place = a_place()
     client = place.client()
@@ -123,3 +105,42 @@ def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(
         monkeypatch.undo()  # space is freed
         wait_until(lambda: client.create(a_resume()).status_code == 201)
         client.close()
+
+
+# Newer versions, in an account that replaces older ones
+
+
+def a_version(title: str, name: str = "Ada") -> bytes:
+    return a_body(title=title, header={"name": name, "email": f"{name}@example.com"})
+
+
+def test_a_create_says_what_it_replaced_also_in_the_log_and_when_it_is_repeated(
+    client: Client, place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    accounts.set_options(place.store, client.account, {"on_newer": "replace"})
+    first = client.create(a_version("First")).json()
+    assert list(first) == ["id"]
+
+    with caplog.at_level(logging.INFO, "resumes.server"):
+        answer = client.post(a_version("Second"), Idempotency_Key="a")
+
+    second = answer.json()["id"]
+    assert (answer.status_code, answer.json()) == (201, {"id": second, "replaced": [first["id"]]})
+    assert f"the resume {second} replaced {first['id']}" in caplog.text
+    again = client.post(a_version("Second"), Idempotency_Key="a")
+    assert (again.status_code, again.json()) == (201, answer.json())
+    assert again.headers["Idempotent-Replayed"] == "true"
+    warned = client.create(json.loads(a_version("Third")) | {"mood": "calm"}).json()
+    assert list(warned) == ["id", "replaced", "warnings"]
+    assert warned["replaced"] == [second]
+
+
+def test_an_update_says_which_other_resumes_of_the_person_it_replaced(
+    client: Client, place: Place
+) -> None:
+    accounts.set_options(place.store, client.account, {"on_newer": "replace"})
+    ada, bo = (client.create(a_version("First", name)).json()["id"] for name in ("Ada", "Bo"))
+    answer = client.put(ada, a_version("Second", "Bo"))
+    assert (answer.status_code, answer.json()) == (200, {"id": ada, "replaced": [bo]})
+    assert client.ids() == [ada]
+    assert client.put(ada, a_version("Third", "Bo")).json() == {"id": ada}

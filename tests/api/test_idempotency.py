@@ -63,18 +63,6 @@ def test_without_a_key_or_with_another_one_a_repeat_makes_another_resume(client:
     assert is_replay(client.post(a_body(), Idempotency_Key=longest), answers[-1])
 
 
-def test_a_key_belongs_to_the_account_whatever_api_key_it_comes_with(place: Place) -> None:
-    client, other = place.client(), place.client()
-    again = Client(place.url, api_keys.create_key(place.store, client.account).secret)
-    first = client.post(a_body(), Idempotency_Key="once")
-
-    assert is_replay(again.post(a_body(), Idempotency_Key="once"), first)
-    foreign = other.post(a_body("Bo Example"), Idempotency_Key="once")
-    assert (foreign.status_code, "Idempotent-Replayed" in foreign.headers) == (201, False)
-    for each in (client, other, again):
-        each.close()
-
-
 def test_s6_a_full_account_repeats_its_201_and_remembers_no_refusal(
     free_client: Client, place: Place
 ) -> None:
@@ -90,15 +78,6 @@ def test_s6_a_full_account_repeats_its_201_and_remembers_no_refusal(
 
     answer = free_client.post(a_body("another"), Idempotency_Key="late")
     assert (answer.status_code, "Idempotent-Replayed" in answer.headers) == (201, False)
-
-
-def test_a_repeat_whose_resume_was_deleted_is_the_same_201_and_makes_none(client: Client) -> None:
-    first = client.post(a_body(), Idempotency_Key="once")
-    client.delete(first.json()["id"])
-
-    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first)
-    assert client.get(first.json()["id"]).status_code == 404
-    assert client.ids() == []
 
 
 def test_a_key_counts_for_24_hours(a_place: Callable[..., Place]) -> None:

@@ -1,11 +1,9 @@
 """What a server shows of itself: health, metrics, and a line for each request."""
 
-import asyncio
 import contextlib
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,13 +15,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from resumes.log_writer import LogWriter
 from resumes.settings import LogFormat
-from resumes.store import accounts, api_keys, import_ledger, importers, open_store, plans
+from resumes.store import accounts, api_keys, import_ledger, importers, plans
 from resumes.store.import_ledger import Analysis, ClaimedFile, FileOutcome, Items, Verdict
 from resumes.store.importers import ImporterState
 from resumes.store.retention import iter_erased
-from server.metrics import CACHE_S, Exposition, Metrics
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume
-from tests.support.api.serving import Place, a_connection, a_head, exchange, read_all, serve_here
+from tests.support.api.serving import Place, a_connection, a_head, exchange, serve_here
 from tests.support.store.builders import (
     a_file,
     add_resumes,
@@ -105,13 +102,6 @@ def test_whoever_asks_how_often_it_looks_once_a_second(
     assert looks == [0.0, 1.0, 2.0]
 
 
-def test_a_client_that_leaves_does_not_end_the_look_of_others(client: Client) -> None:
-    for _ in range(5):
-        with a_connection(client.url) as leaving:
-            leaving.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert ask(client, "/readyz")[0] == 200
-
-
 # Metrics
 
 
@@ -183,23 +173,6 @@ def test_requests_are_told_by_operation_status_and_time(own: tuple[Place, Client
     assert (counts, counts[-1]) == (sorted(counts), 2)
     assert (min(buckets), max(buckets)) == (0.001, float("inf"))
     assert value(told, "resumes_requests_in_flight") == 1  # this one
-
-
-def test_a_duration_includes_the_time_that_a_client_takes_to_send_its_body(
-    own: tuple[Place, Client],
-) -> None:
-    place, client = own
-    with a_connection(place.url) as slow:
-        slow.sendall(a_head(client, len(a_body())))
-        wait_until(lambda: value(scrape(client), "resumes_requests_in_flight") == 2)
-        began_s = time.monotonic()
-        for _ in range(50):
-            client.page()
-        held_s = time.monotonic() - began_s
-        slow.sendall(a_body())
-        assert slow.recv(12) == b"HTTP/1.1 201"
-    sum_of_creates = "resumes_request_duration_seconds_sum"
-    assert value(scrape(client), sum_of_creates, operation="create") > held_s
 
 
 def test_refusals_for_a_full_account_and_commits_are_told(own: tuple[Place, Client]) -> None:
@@ -286,11 +259,6 @@ def test_metrics_name_nobody(own: tuple[Place, Client]) -> None:
         assert planted not in text
 
 
-def files_in(exposition: Exposition) -> int:
-    """How many rows of files are told."""
-    return {one.name: len(one.samples) for one in exposition.collect()}["resumes_import_files"]
-
-
 def test_what_the_store_cannot_tell_is_missing_and_asked_for_again_at_once(
     own: tuple[Place, Client],
 ) -> None:
@@ -303,32 +271,6 @@ def test_what_the_store_cannot_tell_is_missing_and_asked_for_again_at_once(
     execute(place.store, "ALTER TABLE elsewhere RENAME TO importers")
 
     assert [name for name, _ in scrape(client) if name.startswith("resumes_import")]
-
-
-@pytest.mark.parametrize(("step_s", "kept_s"), [(0.0, CACHE_S), (1.0, 100.0)])
-def test_what_the_store_knows_is_kept_and_longer_when_it_was_slow_to_tell(
-    tmp_path: Path, step_s: float, kept_s: float
-) -> None:
-    readings = {"now": 0.0, "step": step_s}
-
-    def clock() -> float:
-        readings["now"] += readings["step"]
-        return readings["now"]
-
-    async def look() -> None:
-        with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
-            kept = Exposition(Metrics(), store, sample=lambda: None, clock=clock)
-            ana = accounts.create_account(store, "ana")
-            await kept.refresh()
-            a_file(store, ana, "1" * 24)
-            read_at_s, readings["step"] = readings["now"], 0.0
-            for passed_s, found in ((kept_s - 0.5, 1), (kept_s, 2)):
-                readings["now"] = read_at_s + passed_s
-                await kept.refresh()
-                assert files_in(kept) == found
-            await kept.close()
-
-    asyncio.run(look())
 
 
 # A line for each request
@@ -401,35 +343,6 @@ def test_a_client_that_left_before_the_answer_is_told_by_a_status_of_its_own(
     assert [one["status"] for one in lines if one["operation"] == "create"] == [0]
 
 
-def test_of_a_body_that_is_refused_log_and_metrics_say_what_its_client_is_told(
-    tmp_path: Path,
-) -> None:
-    answers: list[bytes] = []
-    counts: list[float] = []
-
-    def act(place: Place, client: Client) -> None:
-        head = (
-            f"POST {RESUMES} HTTP/1.1\r\nHost: example\r\nAuthorization: Bearer {client.key}\r\n"
-            "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
-            "Expect: 100-continue\r\n\r\n"
-        )
-        with a_connection(place.url) as connection:
-            connection.sendall(head.encode())
-            assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")  # it has begun
-            connection.sendall(b"no size\r\n")
-            answers.append(read_all(connection))
-        counts.append(
-            value(scrape(client), "resumes_requests_total", operation="create", status="400")
-        )
-
-    (line, _) = map(json.loads, lines_of(tmp_path, act, log_format=LogFormat.JSON, rate_limit=True))
-
-    head, _, body = answers[0].partition(b"\r\n\r\n")
-    assert b"x-ratelimit-remaining: 59" in head
-    assert (line["requestId"], line["status"]) == (json.loads(body)["requestId"], 400)
-    assert counts == [1]
-
-
 @pytest.mark.parametrize("log_format", list(LogFormat))
 def test_nothing_that_a_stranger_wrote_is_in_it(tmp_path: Path, log_format: LogFormat) -> None:
     lines = lines_of(tmp_path, requests, log_format=log_format, access_log=True)
@@ -450,3 +363,10 @@ def test_requests_are_logged_as_set_or_else_in_json(tmp_path: Path) -> None:
         (folder := tmp_path / f"{chosen}-{log_format}").mkdir()
         lines = lines_of(folder, lambda place, client: client.request("GET", RESUMES), **changes)
         assert len(lines) == count
+
+
+def test_a_client_that_leaves_does_not_end_the_look_of_others(client: Client) -> None:
+    for _ in range(5):
+        with a_connection(client.url) as leaving:
+            leaving.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert ask(client, "/readyz")[0] == 200

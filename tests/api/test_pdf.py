@@ -1,4 +1,4 @@
-"""Resumes as PDF over HTTP (docs/api.md, PDF)."""
+"""Resumes as PDF, and as Word documents, over HTTP (docs/api.md, PDF)."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
@@ -28,10 +29,12 @@ from tests.support.pdfs import Pdf
 from tests.support.waiting import drawing_children, wait_until
 
 
-def get(client: Client, resume_id: str, query: str = "", **headers: str) -> httpx.Response:
+def get(
+    client: Client, resume_id: str, query: str = "", *, kind: str = "pdf", **headers: str
+) -> httpx.Response:
     given = {"Authorization": f"Bearer {client.key}"}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    path = f"{RESUMES}/{resume_id}/pdf" + (f"?{query}" if query else "")
+    path = f"{RESUMES}/{resume_id}/{kind}" + (f"?{query}" if query else "")
     return client.request("GET", path, headers=given)
 
 
@@ -218,23 +221,6 @@ def test_the_tag_is_another_for_another_resume_choice_or_template(
     assert get(client, mine, If_None_Match=tags[0]).status_code == 200
 
 
-def test_the_tag_is_another_when_other_section_types_are_admitted(tmp_path: Path) -> None:
-    resume = a_resume(sections={"hobbies": {"column": 0, "items": [{"what": "Chess"}]}})
-    hobbies = frozenset({"hobbies"})
-    with serve_here(tmp_path, extra_section_types=hobbies) as place:
-        key, url = place.key("ada"), place.settings.database
-        client = Client(place.url, key)
-        resume_id = client.create(resume).json()["id"]
-        first = get(client, resume_id)
-        client.close()
-    with serve_here(tmp_path, url, extra_section_types=frozenset()) as place:
-        client = Client(place.url, key)
-        second = get(client, resume_id)
-        client.close()
-    assert first.content != second.content
-    assert first.headers["etag"] != second.headers["etag"]
-
-
 def test_without_a_key_it_is_401_by_another_method_405_and_without_reading_403(
     client: Client, free_client: Client
 ) -> None:
@@ -415,3 +401,89 @@ def test_folders_of_fonts_that_hang_hold_up_pdfs_alone(
         assert answer.result().status_code == 200
     client.close()
     other.close()
+
+
+# As a Word document (docs/api.md, Word)
+
+MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+
+def test_a_document_is_answered_as_a_pdf_is(client: Client) -> None:
+    resume_id = created(client)
+
+    answer = get(client, resume_id, kind="docx")
+
+    with zipfile.ZipFile(BytesIO(answer.content)) as archive:
+        assert b"Ada Example" in archive.read("word/document.xml")
+    headers = answer.headers
+    assert headers["content-type"] == MEDIA_TYPE
+    assert headers["content-disposition"] == (
+        "attachment; filename=\"AdaExampleResume.docx\"; filename*=UTF-8''AdaExampleResume.docx"
+    )
+    assert headers["cache-control"] == "private, no-cache"
+    assert get(client, resume_id, kind="docx").content == answer.content
+    known = get(client, resume_id, kind="docx", If_None_Match=headers["etag"])
+    assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", headers["etag"])
+    pdf = client.request("GET", f"{RESUMES}/{resume_id}/pdf")
+    assert pdf.headers["etag"] != headers["etag"]
+    foreign = get(client, created(client, "禹书瑶"), kind="docx").headers["content-disposition"]
+    assert 'filename="Resume.docx"' in foreign
+    metrics = client.request("GET", "/metrics").text
+    assert re.search(r'requests_total\{operation="docx",status="200"\} [1-9]', metrics)
+
+
+def test_an_anonymous_document_has_another_name_and_tag(client: Client) -> None:
+    resume_id = created(client)
+
+    hidden = get(client, resume_id, "anonymous=true", kind="docx")
+
+    alias = f"Candidate{resume_id[-3:].upper()}"
+    assert f"{alias}Resume.docx" in hidden.headers["content-disposition"]
+    assert hidden.headers["etag"] != get(client, resume_id, kind="docx").headers["etag"]
+    with zipfile.ZipFile(BytesIO(hidden.content)) as archive:
+        parts = [archive.read(name) for name in archive.namelist()]
+    assert not any(b"Ada Example" in part for part in parts)
+    assert (
+        get(client, resume_id, "anonymous=false", kind="docx").content
+        == get(client, resume_id, kind="docx").content
+    )
+
+
+def test_what_cannot_be_answered_is_refused_as_for_a_pdf(
+    client: Client, free_client: Client
+) -> None:
+    resume_id = created(client)
+    for query, message in (
+        ("layout=single", "Unknown parameter: layout. Use anonymous or brand"),
+        ("anonymous=1", "Unknown value for anonymous: 1. Use true or false"),
+    ):
+        refused = get(client, "0" * 24, query, kind="docx")
+        assert (refused.status_code, error_of(refused)["error"]) == (400, message)
+    assert get(client, "0" * 24, kind="docx").status_code == 404
+    assert client.request("GET", f"{RESUMES}/upload/docx").status_code == 404
+    path = f"{RESUMES}/{resume_id}/docx"
+    assert client.request("GET", path, headers=[]).status_code == 401
+    answer = client.request("POST", path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+    refused = get(free_client, created(free_client), kind="docx")
+    assert error_of(refused)["error"] == "API access requires a business plan"
+    too_long = get(client, client.create(valid(1024 * 1024)).json()["id"], kind="docx")
+    assert too_long.status_code == 422
+    assert error_of(too_long)["error"].startswith("Too long for a Word document: the resume has ")
+
+
+def test_the_tag_is_another_when_other_section_types_are_admitted(tmp_path: Path) -> None:
+    resume = a_resume(sections={"hobbies": {"column": 0, "items": [{"what": "Chess"}]}})
+    hobbies = frozenset({"hobbies"})
+    with serve_here(tmp_path, extra_section_types=hobbies) as place:
+        key, url = place.key("ada"), place.settings.database
+        client = Client(place.url, key)
+        resume_id = client.create(resume).json()["id"]
+        first = get(client, resume_id)
+        client.close()
+    with serve_here(tmp_path, url, extra_section_types=frozenset()) as place:
+        client = Client(place.url, key)
+        second = get(client, resume_id)
+        client.close()
+    assert first.content != second.content
+    assert first.headers["etag"] != second.headers["etag"]

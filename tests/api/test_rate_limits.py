@@ -1,5 +1,6 @@
 import asyncio
-import json
+import fcntl
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,11 +21,12 @@ from resumes.settings import Settings
 from resumes.store import api_keys
 from resumes.store.api_keys import KeyHolder
 from server import service
-from server.rate_limits import FREQUENT_S, RateLimits
+from server.rate_limits import FREQUENT_S, WORDS, Buckets, RateLimits, find_boot
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
-from tests.support.api.serving import Place, fill_disk, serve_here
+from tests.support.api.serving import Place, fill_disk
 
 SECOND_NS = 1_000_000_000
+NOW_NS = SECOND_NS
 WALL_S = 1_800_000_000
 REFUSED = "Rate limit exceeded. Please try again later."
 
@@ -155,62 +157,6 @@ def test_nobody_is_refused_for_tokens_that_another_process_took_ahead(
     assert asyncio.run(admitted()) == limit
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 60, 1_000, 999_983])
-@pytest.mark.parametrize("name", ["rate_per_minute", "rate_per_hour", "rate_per_day"])
-def test_a_full_bucket_admits_as_many_as_its_limit(
-    limits: Callable[..., RateLimits], name: str, limit: int
-) -> None:
-    times = min(limit, 2_000)
-    ada = Asking(limits(**{name: limit}))
-
-    assert ada.admitted(times) == times
-    assert ada.headers["remaining"] == limit - times
-    assert (ada.admit() == 0) == (times < limit)
-
-
-A_PROCESS = """
-import sys
-from resumes.settings import Settings
-from resumes.store.api_keys import KeyHolder
-from server.rate_limits import RateLimits
-
-limits = RateLimits(
-    Settings(home=sys.argv[1], rate_per_minute=0, rate_per_hour=0, rate_per_day=2_000)
-)
-holders = [KeyHolder("account", f"key_{number}", True) for number in range(20)]
-print("ready", flush=True)
-sys.stdin.readline()
-print([sum(limits.admit(holder, []) == 0 for _ in range(2_000)) for holder in holders])
-"""
-
-
-@pytest.mark.slow
-def test_r2_processes_that_ask_as_fast_as_they_can_get_exactly_the_limit(tmp_path: Path) -> None:
-    with ExitStack() as opened:
-        processes = [
-            opened.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-c", A_PROCESS, str(tmp_path)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for _ in range(3)
-        ]
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        admitted = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
-
-    assert [sum(counts) for counts in zip(*admitted, strict=True)] == [2_000] * 20
-
-
 def test_each_key_has_its_own_buckets_and_no_window_tells_nothing(
     limits: Callable[..., RateLimits],
 ) -> None:
@@ -286,6 +232,84 @@ def test_the_wall_clock_changes_only_what_is_told(
 
     assert ada.admit() == 20
     assert ada.headers["reset"] == WALL_S - 86_400 + 60
+
+
+# the file in which all processes count
+
+
+@pytest.fixture
+def a_table(tmp_path: Path) -> Iterator[Callable[..., Buckets]]:
+    """Opens tables over one file: `a_table(slots=2)`."""
+    with ExitStack() as opened:
+
+        def open_table(**options: Any) -> Buckets:
+            table = Buckets(tmp_path / "run" / "limits", **{"slots": 16, "boot": 7} | options)
+            opened.callback(table.close)
+            return table
+
+        yield open_table
+
+
+def use(table: Buckets, key_id: str, *, until_ns: int) -> int:
+    """The key's slot, whose bucket of the minute is full at `until_ns`."""
+    slot = table.take_slot(key_id, NOW_NS)
+    table.words[slot + 1] = until_ns
+    return slot
+
+
+@pytest.mark.parametrize("until_ns", [NOW_NS, 8 * SECOND_NS], ids=["full again", "used least"])
+def test_of_a_crowded_table_the_key_that_used_least_is_forgotten(
+    a_table: Callable[..., Buckets], until_ns: int
+) -> None:
+    table = a_table(slots=2)
+    forgotten = use(table, "key_a", until_ns=until_ns)
+    use(table, "key_b", until_ns=9 * SECOND_NS)
+
+    slot = table.take_slot("key_c", NOW_NS)
+
+    assert (slot, [*table.words[slot + 1 : slot + WORDS]]) == (forgotten, [0, 0, 0])
+    assert table.find_slot("key_a", NOW_NS) is None
+    assert table.find_slot("key_b", NOW_NS) is not None
+
+
+def test_another_start_of_the_machine_begins_anew(a_table: Callable[..., Buckets]) -> None:
+    use(a_table(), "key_a", until_ns=9 * SECOND_NS)
+
+    assert a_table().find_slot("key_a", NOW_NS) is not None
+    assert a_table(boot=find_boot()).find_slot("key_a", NOW_NS) is None
+
+
+A_HOLDER = """
+import sys, time
+from pathlib import Path
+from server.rate_limits import Buckets
+
+Buckets(Path(sys.argv[1]), slots=16, boot=7).lock()
+print("locked", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_stopped_worker_is_waited_for_once(
+    a_table: Callable[..., Buckets], tmp_path: Path
+) -> None:
+    path = tmp_path / "run" / "limits"
+    command = [sys.executable, "-c", A_HOLDER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        holder.send_signal(signal.SIGSTOP)
+        # Long enough for a machine that stands still for a moment; the opening waits, too.
+        table = a_table(timeout_s=1.0)
+
+        for _ in range(100):  # far longer than a test may take, if each of them waited
+            table.lock()
+            table.unlock()
+
+        holder.kill()
+    table.lock()
+    with path.open("rb") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 # whatever is asked, and when
@@ -425,20 +449,6 @@ def test_a_request_that_a_read_only_key_may_not_make_counts_and_is_429_first(
     client.key = api_keys.create_key(place.store, client.account, is_read_only=True).secret
     assert [client.create({}).status_code for _ in range(2)] == [403, 429]
     client.close()
-
-
-def test_each_home_and_so_each_machine_counts_for_itself(tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    with (
-        serve_here(tmp_path, **DAILY | {"rate_per_day": 1}) as here,
-        serve_here(tmp_path / "other", here.settings.database, **DAILY) as there,
-    ):
-        client = here.client()
-        assert [client.page().status_code for _ in range(2)] == [200, 429]
-        elsewhere = Client(there.url, client.key)
-        assert rate_headers(elsewhere.page())["remaining"] == 99
-        elsewhere.close()
-        client.close()
 
 
 @pytest.mark.parametrize(

@@ -54,18 +54,6 @@ def test_success_is_resumes_and_pagination(client: Client) -> None:
     }
 
 
-def test_resumes_are_sorted_by_id_oldest_first(a_place: Callable[..., Place]) -> None:
-    place = a_place()
-    client = place.client()
-    created = create(client, 2)
-    place.clock.advance(-3_600)  # a clock that is set back does not reorder
-
-    created += create(client, 2)
-
-    assert client.ids() == created == sorted(created)
-    client.close()
-
-
 def test_limit_is_20_by_default_and_100_at_most(client: Client) -> None:
     created = create(client, 101)
 
@@ -153,44 +141,7 @@ def test_title_and_filename_when_some_are_absent(
     assert (entry["title"], entry["filename"]) == (title, filename)
 
 
-def test_the_newest_come_first_if_asked_and_the_cursor_goes_on_to_older_ones(
-    client: Client,
-) -> None:
-    newest_first = create(client, 5)[::-1]
-
-    page = client.page("sort=newest&limit=3").json()
-
-    assert [resume["id"] for resume in page["resumes"]] == newest_first[:3]
-    assert page["pagination"] == {"cursor": newest_first[2], "limit": 3}
-    assert client.ids(f"sort=newest&cursor={newest_first[2]}") == newest_first[3:]
-    assert client.ids("sort=oldest") == newest_first[::-1]
-
-
 # Search
-
-
-def test_a_search_is_a_list_of_what_matches_in_either_order_page_by_page(
-    client: Client, free_client: Client, place: Place
-) -> None:
-    found = [client.create(a_resume(f"Zoé Łódź {n}")).json()["id"] for n in range(5)]
-    create(client, 1)
-    foreign = free_client.create(a_resume("Zoé Łódź")).json()["id"]
-    accounts.set_plan(place.store, free_client.account, "business")
-    wait_until(lambda: client.ids("q=zoe") == found and free_client.ids("q=zoe") == [foreign])
-
-    first = client.page("q=zoe&limit=3").json()
-
-    assert first == client.page(f"limit=3&cursor={'0' * 24}").json()  # in the same form
-    assert client.ids(f"q=zoe&cursor={found[2]}") == found[3:]
-    assert client.ids("q=zoe&sort=newest&limit=2") == [found[4], found[3]]
-    assert client.ids(f"q=zoe&sort=newest&cursor={found[3]}") == found[2::-1]
-    for query in ("q=Zo%C3%A9+%C5%81%C3%B3d%C5%BA", "q=zo%c3%a9%20lodz"):
-        assert client.ids(query) == found
-    assert client.page("q=%21%3F").status_code == 400
-    assert client.page("q=nowhere").json() == {
-        "resumes": [],
-        "pagination": {"cursor": None, "limit": 20},
-    }
 
 
 def test_a_search_says_how_many_of_the_newest_it_left_out(
@@ -443,14 +394,6 @@ def test_a_use_that_cannot_be_written_fails_nobody_and_is_not_tried_with_each_re
     )
     client.close()
     later.close()
-
-
-def test_a_new_key_counts_at_once_beside_the_old_one(client: Client, place: Place) -> None:
-    assert client.page().status_code == 200
-    second = Client(place.url, api_keys.create_key(place.store, client.account).secret)
-
-    assert (second.page().status_code, client.page().status_code) == (200, 200)
-    second.close()
 
 
 def test_head_has_the_status_and_headers_of_get_and_no_body(client: Client) -> None:

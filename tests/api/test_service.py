@@ -4,8 +4,6 @@ import contextlib
 import json
 import os
 import queue
-import re
-import resource
 import signal
 import socket
 import ssl
@@ -23,7 +21,7 @@ import pytest
 from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.listener import CannotListen
 from resumes.settings import Settings
-from resumes.store import accounts, open_store, search, search_index, stored_resumes
+from resumes.store import accounts, open_store, stored_resumes
 from resumes.store.store import close_store, reopen_store
 from server import service
 from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
@@ -41,7 +39,7 @@ from tests.support.api.serving import (
 )
 from tests.support.postgres import free_port
 from tests.support.store.builders import end_thread, hold_writer
-from tests.support.stores import make_account, make_store_file, open_home
+from tests.support.stores import make_store_file, open_home
 from tests.support.waiting import workers_of
 
 # The start
@@ -172,23 +170,6 @@ def test_a_server_ends_when_a_thread_ended_that_it_cannot_do_without(
         assert is_refused(url)
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_signals_are_given_back_when_all_is_closed(tmp_path: Path, fails: bool) -> None:
-    before = [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)]
-    store = open_store(make_store_file(tmp_path / "resumes.db"))
-
-    def ready(_: str) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        if fails:
-            raise BrokenPipeError
-
-    with contextlib.suppress(BrokenPipeError):
-        service.serve(Settings(home=tmp_path, port=0), store, ready=ready)
-
-    assert [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)] == before
-    assert not store.write_queue.is_alive
-
-
 @pytest.mark.parametrize(
     "stop",
     [
@@ -244,34 +225,6 @@ def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
         assert told.startswith(b"HTTP/1.1 503 ")
         error = json.loads(told.partition(b"\r\n\r\n")[2])["error"]
         assert "shutting down, so nothing was done" in error
-
-
-def test_a_connection_whose_tls_handshake_ends_after_the_stop_began_ends_with_an_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("deadlines", "connection"):
-        monkeypatch.setattr(f"server.{module}.STOP_S", 60)
-    certificate = make_certificate(tmp_path)
-    context = ssl.create_default_context(cafile=str(certificate))
-    store = open_store(make_store_file(tmp_path / "resumes.db"))
-    signals: list[int] = []
-    tls = service.load_tls(certificate)
-    with (
-        serving(Settings(home=tmp_path, port=0), store, signals, tls=tls) as url,
-        a_connection(url) as one,
-        a_connection(url) as late,
-        context.wrap_socket(one, server_hostname="127.0.0.1") as half,
-    ):
-        half.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET")  # which is waited for
-        assert half.recv(65536).startswith(b"HTTP/1.1 200 ")
-        signals.append(signal.SIGTERM)
-        wait_until(lambda: is_refused(url))
-        with context.wrap_socket(late, server_hostname="127.0.0.1") as connection:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
-            answer = connection.recv(65536)
-            assert answer.startswith(b"HTTP/1.1 200 ")
-            assert b"connection: close" in answer
-            assert read_all(connection) == b""
 
 
 def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_done(
@@ -354,26 +307,6 @@ def alter(place: Place, statement: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.engines
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_is_created_is_soon_in_the_search_index(
-    tmp_path: Path, url: str, workers: int
-) -> None:
-    with serve(tmp_path, database=url, workers=workers) as served:
-        headers = {"Authorization": f"Bearer {served.key}"}
-        assert httpx.post(served.url + RESUMES, json=a_resume(), headers=headers).is_success
-        with open_store(url) as store:
-            wait_until(lambda: not search_index.list_behind(store))
-            account = accounts.get_account(store, "ada")
-            page, unindexed = search.find_page(store, account.id, "res")
-        served.process.terminate()
-        _, said = served.process.communicate(timeout=60)
-
-    assert (len(page.entries), unindexed) == (1, 0)
-    assert said == ""
-
-
-@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as below nohup
     try:
@@ -391,64 +324,6 @@ def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None
         signal.signal(signal.SIGHUP, before)
 
     assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
-
-
-@pytest.mark.slow
-def test_while_the_store_is_away_a_worker_that_dies_is_replaced_when_it_is_back(
-    tmp_path: Path,
-) -> None:
-    store, aside = tmp_path / "resumes.db", tmp_path / "aside.db"
-    with serve(tmp_path, workers=2) as served:
-        store.rename(aside)
-        store.mkdir()
-        os.kill(workers_of(served.process.pid)[0], signal.SIGKILL)
-
-        assert served.process.stderr is not None
-        said = iter(served.process.stderr.readline, "")
-        assert any("could not start: " in line and "is a folder" in line for line in said)
-        tried = set[int]()
-
-        def is_tried_again() -> bool:
-            tried.update(workers_of(served.process.pid))
-            return len(tried) >= 4
-
-        wait_until(is_tried_again)
-        store.rmdir()
-        aside.rename(store)
-        own = {"Authorization": f"Bearer {served.key}"}
-        wait_until(lambda: httpx.get(served.url + RESUMES, headers=own).status_code == 200)
-        served.process.terminate()
-        _, rest = served.process.communicate(timeout=60)
-    assert "is a folder" not in rest  # which is said once
-    assert "replaced" not in rest
-
-
-@pytest.mark.slow
-def test_a_worker_that_no_process_can_be_had_for_is_said_once(tmp_path: Path) -> None:
-    with serve(tmp_path, workers=2) as served:
-        server = served.process.pid
-        workers = workers_of(server)
-        _, most = resource.prlimit(server, resource.RLIMIT_NOFILE)
-        resource.prlimit(server, resource.RLIMIT_NOFILE, (3, most))
-        os.kill(workers[0], signal.SIGKILL)
-        assert served.process.stderr is not None
-        said = iter(served.process.stderr.readline, "")
-        assert any("cannot be replaced yet: Too many open files" in line for line in said)
-        looks = Path(f"/proc/{server}/status")
-
-        def switches() -> int:
-            """How often it has waited: it looks at its workers between two waits."""
-            found = re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", looks.read_text())
-            return int(found[1]) if found else 0
-
-        before = switches()
-        wait_until(lambda: switches() >= before + 6)
-        resource.prlimit(server, resource.RLIMIT_NOFILE, (most, most))
-        wait_until(lambda: len({*workers_of(server)} - {workers[0]}) == 2)
-        served.process.terminate()
-        _, rest = served.process.communicate(timeout=60)
-    assert rest.count("cannot be replaced yet") == 0
-    assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in rest
 
 
 AT_START = """
@@ -486,20 +361,6 @@ def run_impatiently(home: Path, starting_looks: int) -> "subprocess.CompletedPro
 
 
 @pytest.mark.slow
-def test_workers_that_start_slowly_are_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(7)")
-
-    with serve(tmp_path, workers=2) as served:
-        served.process.terminate()
-        _, stderr = served.process.communicate(timeout=60)
-
-    assert served.url.startswith("http://127.0.0.1:")
-    assert stderr == ""
-
-
-@pytest.mark.slow
 def test_workers_that_never_start_are_one_line_and_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -510,21 +371,6 @@ def test_workers_that_never_start_are_one_line_and_the_end(
     assert (done.returncode, done.stderr) == (0, "")
     assert "could not start: it did not start within 1 s" in done.stdout
     assert len(done.stdout.splitlines()) == 1
-
-
-@pytest.mark.slow
-def test_workers_that_cannot_open_the_store_say_so_in_a_line_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_account(tmp_path, "ada")
-    (tmp_path / "aside").mkdir()
-    moved = f"import glob, os; [os.path.exists(f) and os.truncate(f, 5_000) for f in {[str(tmp_path / 'resumes.db')]}]"
-    start_workers_with(monkeypatch, tmp_path / "aside", moved)
-
-    done = run_impatiently(tmp_path, 600)
-
-    assert done.stdout.splitlines()[-1] == "The API's workers could not start; see above"
-    assert "Traceback" not in done.stderr
 
 
 @contextlib.contextmanager

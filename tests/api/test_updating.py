@@ -1,8 +1,6 @@
 """Updates of a resume, and the entity tags that guard them (docs/api.md, Update)."""
 
-import itertools
 import json
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from resumes.store import accounts
@@ -110,37 +108,6 @@ def test_of_updates_at_once_with_the_same_tag_exactly_one_succeeds(client: Clien
     assert client.get(resume_id).json() == a_resume(f"Zoe {statuses.index(200)}")
 
 
-def test_pages_that_are_read_while_resumes_are_updated_have_each_resume_once(
-    client: Client, place: Place
-) -> None:
-    created = [create(client, f"Ada {number}") for number in range(40)]
-    walked = threading.Event()
-
-    def update(first: int) -> None:
-        writer = Client(place.url, client.key)
-        numbers = itertools.cycle(range(first, len(created), 2))
-        while not walked.is_set():
-            assert writer.put(created[next(numbers)], a_body("Zoe")).status_code == 200
-        writer.close()
-
-    with ThreadPoolExecutor(2) as threads:
-        updates = [threads.submit(update, first) for first in range(2)]
-        try:
-            for _ in range(20):
-                seen: list[str] = []
-                cursor: str | None = ""
-                while cursor is not None:
-                    page = client.page(f"limit=7&cursor={cursor}").json()
-                    seen += [resume["id"] for resume in page["resumes"]]
-                    cursor = page["pagination"]["cursor"]
-                assert seen == created
-        finally:
-            walked.set()
-        for one in updates:
-            one.result()
-    assert "Zoe Resume" in {entry["title"] for entry in client.page().json()["resumes"]}
-
-
 def test_updates_need_neither_a_place_nor_a_plan(free_client: Client, place: Place) -> None:
     *_, last = [create(free_client) for _ in range(5)]
     assert free_client.create(a_resume()).status_code == 403
@@ -188,22 +155,6 @@ def test_another_accounts_resume_is_not_found(client: Client, free_client: Clien
             answer = free_client.put(resume_id, a_body("Zoe"), **headers)
             assert error_of(answer) == {"error": "Resume not found", "status": 404}
     assert client.get(foreign).json() == a_resume("Ada")
-
-
-def test_a_pdf_follows_an_update(client: Client) -> None:
-    resume_id = create(client)
-    path = f"/api/v1/resumes/{resume_id}/pdf"
-    before = client.request("GET", path)
-
-    client.put(resume_id, a_body("Zoe"))
-
-    headers = {"Authorization": f"Bearer {client.key}", "If-None-Match": before.headers["ETag"]}
-    after = client.request("GET", path, headers=headers)
-    assert (after.status_code, "ZoeResume.pdf" in after.headers["Content-Disposition"]) == (
-        200,
-        True,
-    )
-    assert after.headers["ETag"] != before.headers["ETag"]
 
 
 def test_a_large_update_is_stored_whole(client: Client) -> None:
