@@ -9,8 +9,6 @@ from sqlalchemy import select, update
 from resumes.store import accounts, schema
 from resumes.store.sqlite.store import sqlite_engine
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
-from tests.support.api.builders import Client
-from tests.support.api.serving import serve_here
 from tests.support.inbox.builders import a_full_disk
 from tests.support.store.builders import names_in, tamper
 from tests.support.stores import open_home
@@ -44,24 +42,6 @@ def test_an_account_goes_through_a_file_to_another_home(acme: CommandLine, tmp_p
     assert 'Imported account "acme" (plan: free, 2 resumes).' in imported.stderr
     listed = other.answers("list", "--account", "acme", "--json")
     assert [one["id"] for one in listed["resumes"]] == ids
-
-
-def test_idempotency_keys_do_not_move(run: CommandLine, tmp_path: Path) -> None:
-    file = str(tmp_path / "account.account")
-    run.home.mkdir()
-    with serve_here(run.home) as place:
-        client = place.client()
-        first = client.post(a_resume(), Idempotency_Key="once")
-        run.succeeds("accounts", "export", client.account, file)
-        run.succeeds("accounts", "import", file, "--name", "moved")
-        moved = Client(place.url, place.key("moved"))
-
-        again = moved.post(a_resume(), Idempotency_Key="once")
-
-        assert (again.status_code, "Idempotent-Replayed" in again.headers) == (201, False)
-        assert moved.ids() == [first.json()["id"], again.json()["id"]]
-        for each in (client, moved):
-            each.close()
 
 
 def test_an_export_replaces_an_earlier_one_alone_and_only_if_asked(

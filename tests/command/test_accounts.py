@@ -1,9 +1,7 @@
 """`resumes accounts`, `plans` and `keys`: shown once, alone on standard output, or worthless (pitfalls S16)."""
 
 import asyncio
-import contextlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,6 @@ from resumes.store.write_queue import BUSY
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
 from tests.support.store.builders import execute
 from tests.support.stores import open_home
-from tests.support.waiting import wait_until
 
 
 def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
@@ -41,6 +38,10 @@ def a_person(**fields: Any) -> bytes:
 
 
 def test_an_account_replaces_older_versions_once_told_to(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_person(title="Before"))
+    with open_home(acme.home) as store:  # as a store that no service has indexed
+        execute(store, "UPDATE resumes SET person = NULL")
+
     told = acme("accounts", "set", "acme", "--on-newer", "replace")
     assert (told.exit_code, told.stdout) == (0, "")
     assert told.stderr == 'Account "acme" replaces the older resumes of a person.\n'
@@ -59,33 +60,6 @@ def test_an_account_replaces_older_versions_once_told_to(acme: CommandLine) -> N
         nothing.exit_code,
         "Nothing to set: pass --on-newer or --first-month" in nothing.stderr,
     ) == (2, True)
-
-
-def test_an_account_does_not_replace_before_all_its_resumes_are_indexed(acme: CommandLine) -> None:
-    store_resumes(acme.home, a_person())
-    with open_home(acme.home) as store:
-        execute(store, "UPDATE resumes SET person = NULL")
-    # The command does what a service would.
-    assert acme("accounts", "set", "acme", "--on-newer", "replace").exit_code == 0
-    (stored,) = acme.answers("list", "--json")["resumes"]
-    store_resumes(acme.home, a_person())
-    (newer,) = acme.answers("list", "--json")["resumes"]
-    assert newer["id"] != stored["id"]
-
-
-def test_an_account_whose_inbox_cannot_be_made_is_there_and_says_so(acme: CommandLine) -> None:
-    (acme.home / "inbox" / "acme").rmdir()
-    (acme.home / "inbox").rmdir()
-    (acme.home / "inbox").touch()
-
-    created = acme("accounts", "create", "beta")
-
-    assert created.exit_code == 0
-    assert 'Created account "beta" (plan: free).' in created.stderr
-    assert "could not be made: Not a directory." in created.stderr
-    created = acme("accounts", "create", "gamma", "--json")
-    assert json.loads(created.stdout)["name"] == "gamma"
-    assert "could not be made: Not a directory." in created.stderr
 
 
 def test_a_taken_name_a_bad_name_and_a_missing_plan_are_told(acme: CommandLine) -> None:
@@ -137,16 +111,6 @@ def test_delete_with_resumes_needs_that_word(acme: CommandLine) -> None:
     assert acme.answers("accounts", "list", "--json") == {"accounts": []}
 
 
-def test_plans_are_listed_smallest_first(acme: CommandLine) -> None:
-    rows = [line.split() for line in acme.succeeds("plans", "list").splitlines()[1:]]
-
-    assert rows == [
-        ["free", "5", "no", "forever", "1"],
-        ["pro", "50", "no", "forever", "0"],
-        ["business", "1,000", "yes", "forever", "0"],
-    ]
-
-
 def test_set_makes_and_changes_a_plan(acme: CommandLine) -> None:
     made = acme.answers("plans", "set", "gold", "--max-resumes", "unlimited", "--json")
     assert made == {
@@ -169,24 +133,6 @@ def test_a_maximum_is_a_number_or_unlimited(acme: CommandLine) -> None:
     assert '"many" is neither a number of resumes nor unlimited' in message
     assert "Invalid plan name" in acme.fails(2, "plans", "set", "Gold!", "--max-resumes", "1")
     assert "Missing option '--max-resumes'" in acme.fails(2, "plans", "set", "gold")
-
-
-def test_what_somebody_else_sets_meanwhile_is_not_set_back(
-    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    preview = plans.preview_change
-
-    def preview_late(*arguments: Any) -> plans.PlanImpact:
-        monkeypatch.undo()
-        acme.succeeds("plans", "set", "pro", "--max-resumes", "70")
-        return preview(*arguments)
-
-    monkeypatch.setattr(plans, "preview_change", preview_late)
-
-    message = acme.fails(1, "plans", "set", "pro", "--api-listing")
-
-    assert message == 'Plan "pro" was changed by someone else in the meantime'
-    assert acme.succeeds("plans", "list").splitlines()[2].split()[1] == "70"
 
 
 def test_set_says_who_is_over_and_what_becomes_of_them(acme: CommandLine) -> None:
@@ -435,27 +381,34 @@ def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> 
     assert "being deleted" not in acme("accounts", "list").stderr
 
 
-@pytest.mark.slow
-def test_a_key_is_marked_as_shown_only_after_it_was_written(acme: CommandLine) -> None:
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    filled = 0
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            filled += os.write(writing, b"x" * 1_024)
-    os.set_blocking(writing, True)
+def test_an_account_whose_inbox_cannot_be_made_is_there_and_says_so(acme: CommandLine) -> None:
+    (acme.home / "inbox" / "acme").rmdir()
+    (acme.home / "inbox").rmdir()
+    (acme.home / "inbox").touch()
 
-    def shown() -> list[str | None]:
-        with open_home(acme.home) as store:
-            return [key.shown_at for key in api_keys.list_keys(store)]
+    created = acme("accounts", "create", "beta")
 
-    process = start("--home", str(acme.home), "keys", "create", "acme", stdout=writing)
-    os.close(writing)
-    wait_until(shown)
-    assert shown() == [None]  # it stands before the pipe, which nobody reads
-    with os.fdopen(reading, "rb") as pipe:
-        pipe.read(filled)
-        secret = pipe.readline().decode().strip()
-    assert finish(process)[0] == 0
-    assert api_keys.FORM.fullmatch(secret)
-    assert shown() != [None]
+    assert created.exit_code == 0
+    assert 'Created account "beta" (plan: free).' in created.stderr
+    assert "could not be made: Not a directory." in created.stderr
+    created = acme("accounts", "create", "gamma", "--json")
+    assert json.loads(created.stdout)["name"] == "gamma"
+    assert "could not be made: Not a directory." in created.stderr
+
+
+def test_what_somebody_else_sets_meanwhile_is_not_set_back(
+    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preview = plans.preview_change
+
+    def preview_late(*arguments: Any) -> plans.PlanImpact:
+        monkeypatch.undo()
+        acme.succeeds("plans", "set", "pro", "--max-resumes", "70")
+        return preview(*arguments)
+
+    monkeypatch.setattr(plans, "preview_change", preview_late)
+
+    message = acme.fails(1, "plans", "set", "pro", "--api-listing")
+
+    assert message == 'Plan "pro" was changed by someone else in the meantime'
+    assert acme.succeeds("plans", "list").splitlines()[2].split()[1] == "70"

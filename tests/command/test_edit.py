@@ -88,18 +88,6 @@ def test_what_is_saved_is_stored_and_the_id_stays(
     assert list((tmp_path / "drafts").iterdir()) == []
 
 
-def test_a_text_that_was_not_changed_changes_nothing(
-    acme: CommandLine, edit: Edit, tmp_path: Path
-) -> None:
-    [ada] = store_resumes(acme.home, a_resume("Ada"))
-    before = acme.answers("list", "--json")
-
-    assert edit(ada) == (0, "The resume was not changed.\n")
-
-    assert acme.answers("list", "--json") == before
-    assert list((tmp_path / "drafts").iterdir()) == []
-
-
 def test_what_cannot_be_stored_is_edited_again_at_its_first_problem(
     acme: CommandLine, edit: Edit, tmp_path: Path
 ) -> None:
@@ -196,8 +184,3 @@ def test_a_correction_tells_which_resumes_it_replaced(acme: CommandLine, edit: E
 def test_without_a_terminal_it_says_so(acme: CommandLine) -> None:
     [ada] = store_resumes(acme.home, a_resume("Ada"))
     assert "Cannot open an editor without a terminal" in acme.fails(2, "edit", ada)
-
-
-def test_an_unknown_resume_is_named_with_the_way_on(edit: Edit) -> None:
-    code, written = edit("0" * 24)
-    assert (code, 'Resume not found in account "acme"' in written) == (1, True)

@@ -88,11 +88,6 @@ def test_what_is_due_is_listed_and_then_erased(old: CommandLine) -> None:
     assert old.answers("expire", "--yes", "--json") == {"due": [], "erased": 0}
 
 
-def test_what_was_listed_is_erased_and_said(old: CommandLine) -> None:
-    old.succeeds("plans", "set", "free", "--keep-days", "30")
-    assert old("expire", "--yes").stderr == "Erased 2 resumes.\n"
-
-
 def has_erased(store: Store, before: int) -> bool:
     return count_expired(store) > before
 

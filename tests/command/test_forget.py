@@ -3,13 +3,10 @@
 import gzip
 import io
 import json
-import random
 import shutil
-import subprocess
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -19,7 +16,7 @@ from importer import personal_files
 from resumes import analyzer, output_files
 from resumes.store import Store, accounts, creation, schema, search_index, stored_resumes
 from resumes.store.creation import IdempotencyKey, NewResume
-from tests.command.conftest import CommandLine, start
+from tests.command.conftest import CommandLine
 from tests.support import postgres
 from tests.support.inbox.packing import zipped
 from tests.support.stores import make_store_file, open_home
@@ -207,40 +204,6 @@ def test_killed_at_any_step_and_repeated_it_comes_to_the_same_end(
             assert sorted(mine) == sorted(whole_state)
             for name in mine:
                 assert mine[name] == whole_state[name], (number, name)
-        shutil.rmtree(run.home)
-
-
-def forget_within(run: CommandLine, limit_s: float) -> float | None:
-    """Forget the person; return the seconds it took after it had listed what it found, or None if it was
-    killed at the limit."""
-    with start("--home", str(run.home), "forget", EMAIL, "--yes") as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        began_s = monotonic()
-        try:
-            process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return None
-        return monotonic() - began_s
-
-
-@pytest.mark.campaign(minutes=5)
-def test_killed_at_random_moments_and_repeated_it_comes_to_the_same_end(
-    filled: Path, tmp_path: Path
-) -> None:
-    whole, choose, kills = CommandLine(tmp_path / "whole"), random.Random(1), 0
-    shutil.copytree(filled, whole.home)
-    took_s = forget_within(whole, 60)
-    assert took_s is not None
-    expected = state(whole)
-    while kills < 100:
-        run = CommandLine(tmp_path / "killed")
-        shutil.copytree(filled, run.home)
-        while forget_within(run, choose.uniform(0, took_s)) is None:
-            kills += 1
-        assert mentions(run.home) == []
-        assert state(run) == expected
         shutil.rmtree(run.home)
 
 

@@ -4,13 +4,12 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from resumes.store import api_keys, import_history, import_requests, importers
+from resumes.store import import_history, import_requests, importers
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome, Items, Problem
 from tests.command.conftest import (
@@ -22,6 +21,7 @@ from tests.command.conftest import (
     start,
     store_resumes,
 )
+from tests.support.analyzers import an_analyzer
 from tests.support.inbox.builders import bound_by_permissions
 from tests.support.inbox.packing import zipped
 from tests.support.store.builders import an_importer
@@ -95,25 +95,6 @@ def test_show_says_why(acme: CommandLine) -> None:
     assert (told["byteOffset"], told["root"], told["items"]) == (1, "/srv/inbox", None)
     assert told["request"] is None
     assert '"nope"' in acme.fails(1, "imports", "show", "nope")
-
-
-def test_a_file_is_shown_though_its_folder_may_not_be_entered_or_has_too_long_a_name(
-    acme: CommandLine, tmp_path: Path
-) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir()
-    record_file(acme, "c1", root=str(closed / "inbox"))
-    record_file(acme, "c2", root="/srv/" + "x" * 300)
-    closed.chmod(0)
-
-    with bound_by_permissions():
-        shown = [acme("imports", "show", claim_id) for claim_id in ("c1", "c2")]
-        source = acme("imports", "show", "c1", "--source")
-
-    closed.chmod(0o700)
-    assert [one.exit_code for one in shown] == [0, 0]
-    assert all("message      Invalid JSON at byte 1: EOF\n" in one.stdout for one in shown)
-    assert source.stdout == "{\n"
 
 
 def test_show_says_what_became_of_the_resumes_in_a_file_of_several(acme: CommandLine) -> None:
@@ -232,25 +213,6 @@ def test_a_file_is_found_where_it_was_put(
     assert acme.answers("imports", "show", row.claim_id, "--json")["filedAs"] is None
 
 
-@pytest.mark.parametrize("stays", [False, True], ids=["moved", "copied"])
-def test_in_a_home_that_was_moved_or_copied_the_file_is_found_in_its_inbox_now(
-    acme: CommandLine, *, stays: bool
-) -> None:
-    row = import_one(acme, b"{")
-    key = acme.answers("keys", "create", "acme", "--json")
-    moved = acme.home.with_name("moved")
-    shutil.copytree(acme.home, moved, symlinks=True)
-    if not stays:
-        shutil.rmtree(acme.home)
-    with open_home(moved) as store:
-        assert api_keys.authenticate(store, key["key"]).key_id == key["id"]
-
-    shown = CommandLine(moved).succeeds("imports", "show", row.claim_id)
-
-    assert re.search(rf"^folder +{re.escape(str(moved))}/inbox$", shown, re.MULTILINE)
-    assert re.search(r"^path +_failed/invalid_json/x y-", shown, re.MULTILINE)
-
-
 def test_a_resume_leads_to_its_file_and_to_one_that_was_dismissed(acme: CommandLine) -> None:
     lines = b"\n".join([a_resume("Ada"), b"{", a_resume("Bo")])
     row = import_one(acme, lines)
@@ -306,39 +268,10 @@ def test_a_resume_names_its_file_also_after_a_move_of_the_home(acme: CommandLine
     )
 
 
-def test_a_file_is_found_in_a_watched_folder_that_was_moved(
-    acme: CommandLine, tmp_path: Path
-) -> None:
-    before, after = tmp_path / "before", tmp_path / "after"
-    (before / "acme").mkdir(parents=True)
-    (before / "acme" / "ada.json").write_bytes(a_resume("Ada"))
-    acme.succeeds("watch", str(before), "--once", "--settle", "0")
-    [ada] = [one["id"] for one in acme.answers("list", "--json")["resumes"]]
-    before.rename(after)
-    assert "which is no longer in" in acme.succeeds("show", ada)
-    acme.succeeds("watch", str(after), "--once")
-    assert f"acme/ada.json, which is now {after}/_done/" in acme.succeeds("show", ada)
-
-
 def test_a_resume_that_came_from_no_file_says_so(acme: CommandLine) -> None:
     [ada] = store_resumes(acme.home, a_resume("Ada"))
     assert "did not come from a file that is listed" in acme.fails(1, "imports", "show", ada)
     assert "file" not in acme.succeeds("show", ada).lower()
-
-
-def test_a_file_is_found_though_its_account_was_imported_under_another_name(
-    acme: CommandLine,
-) -> None:
-    import_one(acme, b"{")
-    row = import_one(acme, a_resume())
-    archive = str(acme.home / "acme.ndjson")
-    acme.succeeds("accounts", "export", "acme", archive)
-    acme.succeeds("accounts", "import", archive, "--name", "zed")
-    shown = acme.answers("imports", "show", row.claim_id, "--account", "zed", "--json")
-    assert shown["filedAs"] is not None
-    assert "/_done/" in shown["filedAs"]
-    [refused] = (acme.home / "inbox" / "_failed").glob("*/*[0-9a-f].json")  # as it was, and there
-    assert refused.read_bytes() == b"{"
 
 
 def test_show_says_all_that_is_wrong_and_what_to_do(acme: CommandLine) -> None:
@@ -524,3 +457,123 @@ def test_what_becomes_of_the_files_is_waited_for(acme: CommandLine) -> None:
     assert code == 0, stderr
     told = json.loads(stdout)
     assert (told["action"], told["asked"], told["files"][0]["outcome"]) == ("retry", 1, "done")
+
+
+def test_a_file_is_shown_though_its_folder_may_not_be_entered_or_has_too_long_a_name(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    record_file(acme, "c1", root=str(closed / "inbox"))
+    record_file(acme, "c2", root="/srv/" + "x" * 300)
+    closed.chmod(0)
+
+    with bound_by_permissions():
+        shown = [acme("imports", "show", claim_id) for claim_id in ("c1", "c2")]
+        source = acme("imports", "show", "c1", "--source")
+
+    closed.chmod(0o700)
+    assert [one.exit_code for one in shown] == [0, 0]
+    assert all("message      Invalid JSON at byte 1: EOF\n" in one.stdout for one in shown)
+    assert source.stdout == "{\n"
+
+
+# Documents that the user's own analyzer reads
+
+
+ANALYZER = """
+text = open(FILE).read()
+sys.stderr.write("read " + text.partition("of ")[2])
+if "nobody" in text: sys.exit(1)
+name, address = text.partition("of ")[2].split()[:2]
+print(json.dumps({"header": {"name": name + " Plughsson", "email": address}, "sections": {}}))
+"""
+
+
+@pytest.fixture
+def analyzing(acme: CommandLine, tmp_path: Path) -> CommandLine:
+    """`acme` with an analyzer, which takes name and address from a document."""
+    folder = tmp_path / "analyzer"
+    folder.mkdir()
+    command = json.dumps(an_analyzer(folder, ANALYZER))
+    (acme.home / "config.toml").write_text(f"analyzer = {command}\nsettle_s = 0\n")
+    return acme
+
+
+def drop(run: CommandLine, **documents: str) -> None:
+    """Drop PDFs, and import what is there."""
+    folder = run.home / "inbox" / "acme"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in documents.items():
+        (folder / f"{name}.pdf").write_text(f"%PDF-1.7 of {text}")
+    run("watch", "--once")
+
+
+def ids(run: CommandLine) -> dict[str, str]:
+    """The ids of the files by their names."""
+    files = run.answers("imports", "list", "--json")["files"]
+    return {Path(file["name"]).stem: file["id"] for file in files}
+
+
+def test_a_file_shows_how_it_was_analyzed_and_what_was_written(analyzing: CommandLine) -> None:
+    drop(analyzing, ida="Ida ida@example.org", none="nobody nobody@example.org")
+    known = ids(analyzing)
+
+    shown = analyzing.succeeds("imports", "show", known["ida"])
+    assert re.search(r"^analyzed +in [0-9.]+ s$", shown, re.MULTILINE)
+    assert re.search(r"^analyzer said +read Ida ida@example.org$", shown, re.MULTILINE)
+    told = analyzing.answers("imports", "show", known["ida"], "--json")
+    assert told["analysis"]["said"] == "read Ida ida@example.org"
+    assert told["analysis"]["tookS"] > 0
+    assert told["resumeId"]
+    source = analyzing.succeeds("imports", "show", known["ida"], "--source")
+    assert json.loads(source)["header"]["name"] == "Ida Plughsson"
+
+    failed = analyzing.answers("imports", "show", known["none"], "--json")
+    assert (failed["outcome"], failed["reason"]) == ("failed", "analyzer")
+    assert failed["message"].endswith("failed with exit code 1: read nobody nobody@example.org")
+    assert "imports retry" in failed["hint"]
+
+
+def test_doctor_says_how_many_documents_wait_and_how_long_they_take(
+    analyzing: CommandLine,
+) -> None:
+    drop(analyzing, ida="Ida ida@example.org")
+    (analyzing.home / "inbox/acme/next.pdf").write_text("%PDF")
+    told = analyzing("doctor").stdout
+    assert re.search(
+        r"documents +1 document waiting for the analyzer; of the newest 1 document, half took at "
+        r"most [0-9.]+ s, and all at most [0-9.]+ s",
+        " ".join(told.split()),
+    )
+    assert "will not be imported" not in told
+
+    (analyzing.home / "config.toml").write_text("")
+    told = " ".join(analyzing("doctor").stdout.split())
+    assert "1 file in" in told
+    assert 'will not be imported: "next.pdf" (no analyzer is set)' in told
+    assert "documents" not in told
+
+
+def test_a_forgotten_person_leaves_no_documents(analyzing: CommandLine) -> None:
+    analyzing.succeeds("plans", "set", "small", "--max-resumes", "2")
+    analyzing.succeeds("accounts", "set-plan", "acme", "small")
+    drop(analyzing, a="Ida ida@example.org", b="Eva eva@example.org")
+    drop(analyzing, c="Ida ida@example.org", d="Ida ida@example.org again")
+    drop(analyzing, e="nobody ida@example.org", f="nobody eva@example.org")
+    inbox = analyzing.home / "inbox"
+    assert len([*inbox.rglob("*.pdf")]) == 6
+
+    told = analyzing("forget", "ida@example.org", "--yes")
+
+    # Of what the analyzer could not read, only its text tells.
+    [left] = re.findall(r"^(\S+) may name the person", told.stderr, re.MULTILINE)
+    assert "/_failed/analyzer/e-" in left
+    Path(left).unlink()
+    assert analyzing("forget", "ida@example.org", "--yes").exit_code == 0
+    contents = {path.name: path.read_bytes() for path in inbox.rglob("*") if path.is_file()}
+    documents = [name for name in contents if name.endswith(".pdf")]
+    assert sorted(name[0] for name in documents) == ["b", "f"]
+    assert not [name for name, content in contents.items() if b"ida" in content.lower()]
+    drop(analyzing, g="Ida ida@example.org")
+    assert len([*(inbox / "_failed/forgotten").glob("forgotten-*.pdf")]) == 1

@@ -4,43 +4,34 @@ import io
 import json
 import logging
 import os
-import pty
-import select
 import shlex
+import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-import click
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cli.logs import JsonFormatter
 from cli.output import (
     Column,
-    cut,
     put_fields,
     put_json,
     put_json_line,
     put_table,
-    redirect_messages,
-    safe_text,
-    say,
-    width,
 )
-from cli.progress import MAX_LINES, describe, describe_copy, metered
-from importer.notices import Progress
+from resumes.analyzer import DEFAULT_FORMAT, parse
+from resumes.errors import Conflict, InvalidArgument
+from resumes.export import SUFFIXES, Exported, Exporter, ExportFormat
+from resumes.output_files import OutputFile, check_free, place
 from resumes.store import accounts, api_keys
-from resumes.store.transfer import copies
-from resumes.store.transfer.copies import Stage
-from tests.command.conftest import screen
+from resumes.store.entry import Entry
+from resumes.store.stored_resumes import StoredResume
 from tests.support import programs
-from tests.support.inbox.builders import drop, filed
+from tests.support.inbox.builders import a_full_disk, drop, filed
 from tests.support.resumes import a_document
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until
@@ -103,25 +94,6 @@ def test_json_is_json_in_a_locale_of_another_encoding(
     assert json.loads(written.getvalue()) == value
 
 
-def test_a_narrator_gets_what_is_said_without_styles(capsys: pytest.CaptureFixture[str]) -> None:
-    heard: list[str] = []
-    redirect_messages(lambda level, text: heard.append(text))
-    try:
-        say(click.style("  all is well", fg="green"))
-        say()
-    finally:
-        redirect_messages(None)
-    say("to people again")
-
-    assert heard == ["  all is well", ""]
-    assert capsys.readouterr().err == "to people again\n"
-
-
-@given(st.text(), st.integers(1, 30))
-def test_cut_never_takes_more_cells_than_there_are(text: str, cells: int) -> None:
-    assert width(cut(safe_text(text), cells)) <= cells
-
-
 def a_record(message: str, *arguments: object, failed: bool = False) -> logging.LogRecord:
     exc_info = None
     if failed:
@@ -150,102 +122,7 @@ def test_a_record_is_one_line_of_json() -> None:
     }
 
 
-LOG = """
-import logging, sys
-from cli.logs import open_service_log
-
-writer = open_service_log(as_json=sys.argv[1] == "1")
-logging.getLogger("resumes.server").info("a %s", "\\u00fc\\udcff")
-writer.put(b"of other making\\n")
-writer.close()
-"""
-
-
-@pytest.mark.parametrize("as_json", [False, True])
-def test_a_services_lines_are_written_behind_it_and_all_before_it_ends(as_json: bool) -> None:
-    process = subprocess.run(
-        [sys.executable, "-P", "-c", LOG, str(int(as_json))], capture_output=True, check=True
-    )
-
-    first, second = process.stderr.splitlines()
-    assert second == b"of other making"
-    if as_json:
-        assert json.loads(first)["message"] == "a \u00fc\\udcff"
-    else:
-        assert first.endswith("INFO resumes.server: a \u00fc\\udcff".encode())
-
-
 # Progress
-
-
-MANY = Progress(done=12_345, failed=3, duplicate=0, held=0, waiting=88_000, is_complete=True)
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TextIO, Callable[[], str]]]:
-    """A stream to a terminal, and what gives all that was written there."""
-    ours, theirs = pty.openpty()
-    read = b""
-
-    def read_all() -> str:
-        nonlocal read
-        while select.select([ours], [], [], 0.1)[0]:
-            read += os.read(ours, 65_536)
-        return read.decode()
-
-    for name, value in {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"}.items():
-        monkeypatch.setenv(name, value)
-    with os.fdopen(theirs, "w") as stream:
-        yield stream, read_all
-    os.close(ours)
-
-
-def test_the_files_of_a_backlog_are_counted_below_their_first_lines(
-    terminal: tuple[TextIO, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream, written = terminal
-    monkeypatch.setattr(sys, "stderr", stream)
-    with metered(is_wanted=True) as meter:
-        meter.put_progress(MANY)
-        for number in range(MAX_LINES + 30):
-            meter.put_file("done", f"{number}.json", None)
-        meter.put_file("failed", "bad.json", "Invalid JSON")
-        shown = screen(written())
-        meter.put_progress(replace(MANY, waiting=0))
-        meter.put_file("done", "next.json", None)
-
-    first = [f"done       {number}.json" for number in range(MAX_LINES)]
-    failed = "failed     bad.json: Invalid JSON"
-    assert shown[:-1] == [*first, failed]
-    assert shown[-1].startswith("12,345 done, 3 failed; 88,000 waiting ")
-    rest = ["done       30 more files", "done       next.json", ""]
-    assert screen(written()) == [*first, failed, *rest]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (describe(MANY), "12,345 done, 3 failed; 88,000 waiting"),
-        (
-            describe(replace(MANY, failed=0, duplicate=4, held=5, is_complete=False)),
-            "12,345 done, 4 duplicate, 5 held; 88,000+ waiting",
-        ),
-        (
-            describe_copy(copies.CopyProgress(Stage.COPYING, "documents", 120_000, 1_000_000)),
-            "Copying: 120,000 of 1,000,000 rows",
-        ),
-        (
-            describe_copy(copies.CopyProgress(Stage.PROVING, "documents", 1_000, 1_000)),
-            "Comparing: 1,000 of 1,000 rows",
-        ),
-        (
-            describe_copy(copies.CopyProgress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000)),
-            "Backing up: 120 of about 350 MB",
-        ),
-    ],
-)
-def test_a_status_says_how_far_it_is(text: str, said: str) -> None:
-    assert text == said
 
 
 # Standard streams that are closed or stuck, as some supervisors have them
@@ -301,3 +178,131 @@ def test_a_log_that_cannot_be_written_keeps_no_service_from_its_work_and_end(
             assert programs.call(f"{url}/api/v1/resumes", None)[0] == 401
         wait_until(lambda: len(filed(inbox, "_done")) == 1)
     os.close(errors)
+
+
+# Files that commands write
+
+
+AT = "2027-01-15T08:00:00.000Z"
+
+
+def a_stored_resume(
+    filename: str = "AdaResume.pdf", resume_id: str = "0" * 24, **top_level: object
+) -> StoredResume:
+    entry = Entry(resume_id, None, "Ada", filename, AT, AT)
+    return StoredResume(entry, parse(a_document("Ada", **top_level)).document.decode())
+
+
+def export(resume: StoredResume, kind: ExportFormat = ExportFormat.ANALYZER) -> Exported:
+    with Exporter(kind, DEFAULT_FORMAT, home=Path("/nowhere")) as exporter:
+        return exporter.export(resume)
+
+
+def write(folder: Path, exported: Exported) -> bool:
+    with Exporter(ExportFormat.ANALYZER, DEFAULT_FORMAT, home=Path("/nowhere")) as exporter:
+        return exporter.write(folder, exported)
+
+
+EXPORTED = export(a_stored_resume())
+
+
+@pytest.mark.slow
+def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    replaced = []
+    for _ in range(2):
+        for kind in ExportFormat:
+            exported = export(a_stored_resume(), kind)
+            replaced.append(write(folder, exported))
+            assert exported.name == f"AdaResume{SUFFIXES[kind]}"
+            assert (folder / exported.name).read_bytes() == exported.body
+    assert len(list(folder.iterdir())) == len(ExportFormat)
+    assert replaced == [False] * len(ExportFormat) + [True] * len(ExportFormat)
+
+    # What has its name is replaced unopened, by a file that the umask alone closes to others.
+    victim, file = tmp_path / "victim", tmp_path / EXPORTED.name
+    victim.write_text("mine")
+    file.symlink_to(victim)
+    umask = os.umask(0o027)
+    try:
+        assert write(tmp_path, EXPORTED)
+    finally:
+        os.umask(umask)
+    assert victim.read_text() == "mine"
+    assert stat.S_IMODE(file.lstat().st_mode) == 0o640
+    with a_full_disk(16), pytest.raises(InvalidArgument, match=r"Cannot write to .*too large"):
+        write(tmp_path / "out", EXPORTED)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("resume_id", ["0" * 24, "../../x", "/x", ".."])
+def test_whatever_the_store_holds_an_export_stays_in_its_folder(
+    tmp_path: Path, resume_id: str
+) -> None:
+    for number, filename in enumerate(
+        ["../../escaped/x.pdf", "/etc/x.pdf", "..", "", ".pdf", "a\nb.pdf", "\u202e.pdf", "x" * 300,
+         "a/../b"]
+    ):  # fmt: skip
+        root = tmp_path / str(number)
+        folder = root / "one" / "two" / "three"
+        exported = export(a_stored_resume(filename, resume_id))
+        write(folder, exported)
+        path = folder / exported.name
+        assert list(folder.iterdir()) == [path]
+        made = {path, folder, folder.parent, folder.parent.parent}
+        assert set(root.rglob("*")) == made
+    for stem in ("AdaResume", "Senior Engineer", "É" * 55 + "Resume", "李Resume"):
+        assert export(a_stored_resume(f"{stem}.pdf")).name == f"{stem}.json"
+
+
+# Names that are somebody else's
+
+
+def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
+    new, taken = tmp_path / "new", tmp_path / "taken"
+    new.write_text("new")
+    taken.write_text("taken")
+    with pytest.raises(Conflict, match="already exists"):
+        place(new, taken)
+    assert taken.read_text() == "taken"
+    place(new, tmp_path / "free")
+    assert (tmp_path / "free").read_text() == "new"
+    assert (tmp_path / "free").stat().st_nlink == 1  # a store with two names is not opened
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(
+        Conflict, match="is a symbolic link, which is not followed: choose another file"
+    ):
+        check_free(tmp_path / "link")
+    check_free(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("earlier", [None, "earlier"], ids=["free", "to be replaced"])
+@pytest.mark.parametrize("meanwhile", [None, "theirs"], ids=["removed", "changed"])
+def test_what_somebody_writes_meanwhile_is_theirs(
+    tmp_path: Path, earlier: str | None, meanwhile: str | None
+) -> None:
+    path, draft = tmp_path / "file", tmp_path / "draft"
+    if earlier is not None:
+        path.write_text(earlier)
+    output = OutputFile(path, remedy="", may_replace=lambda file: file.read() == b"earlier")
+    draft.write_text("ours")
+    if meanwhile is None:
+        path.unlink(missing_ok=True)
+        output.put(draft)
+    else:
+        path.write_text(meanwhile)
+        with pytest.raises(Conflict, match="already exists"):
+            output.put(draft)
+        draft.unlink()
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [
+        ("file", meanwhile or "ours")
+    ]
+
+
+@pytest.mark.parametrize("name", ["-wal", ".lock", "other-wal", "base.wal", "base-wal.json", "bas"])
+def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "base").touch()
+    (tmp_path / "other").mkdir()
+    check_free(tmp_path / name)
+    with pytest.raises(Conflict, match="mistaken for part of the database base: choose another"):
+        check_free(tmp_path / "base-wal")

@@ -1,9 +1,10 @@
 """The command as a whole: what it lists, how early, and how whole programs end."""
 
+import contextlib
 import errno
-import json
 import os
 import shlex
+import shutil
 import signal
 import stat
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from cli import errors
 from cli.errors import Failed
@@ -66,42 +68,6 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
     assert not set(HEAVY) & set(done.stderr.split())
 
 
-WITHOUT_ENTRY = """
-import json, os, sys
-os.setreuid(54_321, 0)  # a user whom the password database does not know, with root's access to files
-from cli.main import resumes
-for words in json.loads(sys.argv[1]):
-    try:
-        resumes(words, prog_name="resumes")
-    except SystemExit as ending:
-        print(ending.code, file=sys.stderr)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be another user")
-@pytest.mark.parametrize(
-    "environment",
-    [{}, {"HOME": ""}, {"HOME": "here"}, {"XDG_DATA_HOME": "here"}, {"RESUMES_HOME": ""}],
-    ids=str,
-)
-def test_a_user_without_a_home_is_led_to_the_setting(environment: dict[str, str]) -> None:
-    commands = [["list"], ["doctor"], ["doctor", "--json"], ["up"], ["db", "check"]]
-
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_ENTRY, json.dumps(commands)],
-        env={"PATH": os.environ["PATH"]} | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    said = "Error: No home: HOME is not an absolute path, and user 54321 has no home directory. "
-    said += "Set RESUMES_HOME, or use --home"
-    assert done.stderr.splitlines() == [said, "3"] * len(commands)
-    assert done.stdout == ""
-
-
 ELSEWHERE = """
 import sys
 sys.platform = sys.argv.pop(1)
@@ -129,32 +95,21 @@ def test_on_other_systems_every_command_says_so_in_a_line(system: str, words: li
     assert done.stderr == f"{said}install it in WSL\n"
 
 
-@pytest.mark.slow
-def test_a_locked_database_is_exit_3(acme: CommandLine) -> None:
-    connection = dbapi.connect(acme.home / "resumes.db", isolation_level=None)
-    connection.execute("PRAGMA locking_mode=EXCLUSIVE")
-    connection.execute("BEGIN EXCLUSIVE")
-    try:
-        code, _, stderr = finish(
-            start("--home", str(acme.home), "accounts", "create", "b"), within_s=40
-        )
-    finally:
-        connection.close()
-
-    assert code == 3
-    assert stderr.startswith("Error: ")
-    assert stderr.count("\n") == 1
-    assert "Traceback" not in stderr
-
-
-def test_a_store_that_is_missing_or_damaged_is_exit_3(run: CommandLine) -> None:
+def test_a_store_that_is_missing_newer_or_damaged_is_exit_3(run: CommandLine) -> None:
     absent = run.fails(3, "accounts", "list")
     assert absent.startswith(f"No store yet: {run.home} does not exist.")
     assert not run.home.exists()
 
-    run.home.mkdir()
-    (run.home / "resumes.db").write_bytes(b"SQLite? no. " * 100)
-    assert run.fails(3, "list").startswith(f"The store {run.home / 'resumes.db'} is damaged")
+    run.succeeds("accounts", "create", "acme")
+    path = run.home / "resumes.db"
+    with contextlib.closing(dbapi.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    for words in (["list"], ["up", "--port", "0"]):
+        newer = run.fails(3, *words)
+        assert newer.startswith(f"The store {path} was created by a newer version (")
+
+    path.write_bytes(b"SQLite? no. " * 100)
+    assert run.fails(3, "list").startswith(f"The store {path} is damaged")
 
 
 def test_a_full_disk_behind_standard_output_is_exit_1(acme: CommandLine) -> None:
@@ -342,37 +297,6 @@ def test_every_error_is_told_in_a_line(
     assert capsys.readouterr().err == f"Error: {line}\n"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["demo", "--once"], "this needs a writable /tmp or TMPDIR"),
-        (["serve", "--workers", "2"], "need a writable /dev/shm, and where that is full a"),
-    ],
-    ids=["temporary folder", "shared memory"],
-)
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount file systems")
-def test_what_the_system_refuses_is_no_trouble_of_the_output(
-    acme: CommandLine, words: list[str], said: str
-) -> None:
-    home = [] if words[0] == "demo" else [f"--home={acme.home}"]
-    command = ["env", "TMPDIR=/proc", sys.executable, "-P", "-m", "cli", *home, *words]
-    mount = 'mount --bind "{0}" "{0}" && mount -o remount,bind,{1} "{0}" && '
-    closed = "".join(mount.format(name, "ro") for name in ("/dev/shm", "/tmp", "/var/tmp"))
-    shell = f'{closed} {mount.format("$0", "rw")} exec "$@"'
-
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", shell, str(acme.home), *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/proc",
-    )
-
-    assert said in done.stderr.splitlines()[-1], done.stderr
-    assert "output" not in done.stderr
-
-
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["list", "--help"]])
 def test_help_that_nobody_reads_ends_as_other_output_does(
     words: list[str], closed_pipe: int
@@ -421,17 +345,6 @@ with stop_event() as stop:
     with vars(stop)["_cond"]:  # as wait() does for a moment
         os.kill(os.getpid(), signal.SIGTERM)
     assert stop.wait(60)
-""",
-    "by the end of the terminal, unless that is ignored": """
-import os, signal
-from cli.signals import stop_event
-with stop_event() as stop:
-    os.kill(os.getpid(), signal.SIGHUP)
-    os.kill(os.getpid(), signal.SIGHUP)
-    assert stop.wait(60)
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
-with stop_event() as stop:
-    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 """,
     "in a callback whose exceptions Python drops": """
 import signal, weakref
@@ -501,3 +414,37 @@ def test_what_is_ended_as_it_writes_a_file_leaves_no_part_of_it(
     assert [path.name for path in folder.iterdir()] == ["copy.db.lock"] * (words == "db copy")
     assert sorted(acme.home.rglob("*")) == before
     acme.succeeds("accounts", "create", "late")
+
+
+# What shells are answered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_its_script(run: CommandLine, shell: str) -> None:
+    script = run.succeeds("completion", shell)
+
+    assert f"_RESUMES_COMPLETE={shell}_complete" in script
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed: what it would read is not checked")
+    subprocess.run([shell, "-n", "-c", script], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "expected"),
+    [
+        ("resumes", "ac", ["accounts"]),
+        ("resumes --home none keys", "ro", ["rotate"]),
+        ("resumes imports list --reason", "too_l", ["too_large"]),
+        ("resumes accounts show", "a", []),
+    ],
+)
+def test_subcommands_options_and_their_choices_are_completed(
+    words: str, incomplete: str, expected: list[str]
+) -> None:
+    asked = {"COMP_WORDS": f"{words} {incomplete}", "COMP_CWORD": str(len(words.split()))}
+    environment = asked | {"_RESUMES_COMPLETE": "bash_complete"}
+
+    result = CliRunner().invoke(resumes, [], prog_name="resumes", env=environment)
+
+    found = [line.removeprefix("plain,") for line in result.stdout.splitlines() if line]
+    assert (found, result.stderr) == (expected, "")

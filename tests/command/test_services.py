@@ -22,7 +22,7 @@ from cli.commands.demo import find_samples
 from cli.commands.keys import make_first_key
 from resumes.store import accounts, api_keys
 from server import service
-from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
+from tests.command.conftest import CommandLine, a_resume, finish, start
 from tests.support import programs
 from tests.support.programs import call
 from tests.support.stores import open_home
@@ -51,14 +51,6 @@ def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTE
     code, _, stderr = finish(process, within_s=40)
     assert (code, "Traceback" in stderr) == (0, False), stderr
     return stderr
-
-
-def test_a_tls_key_needs_its_certificate(run: CommandLine, tmp_path: Path) -> None:
-    key = tmp_path / "key.pem"
-    key.write_text("x", encoding="ascii")
-
-    assert "--tls-key needs --tls-cert" in run.fails(2, "serve", "--tls-key", str(key))
-    assert "Cannot use the TLS files" in run.fails(2, "serve", "--tls-cert", str(key))
 
 
 def started(run: CommandLine) -> "tuple[subprocess.Popen[str], dict[str, Any]]":
@@ -94,31 +86,18 @@ def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine
 
 
 @pytest.mark.slow
-def test_the_importer_of_up_has_no_options_and_follows_the_settings(run: CommandLine) -> None:
-    assert "No such option '--settle'" in run.fails(2, "up", "--settle", "1")
-    old, ran = run.home / "inbox/_done/2020-02-02/cv-0123abcd.json", run.home / "ran"
-    old.parent.mkdir(parents=True)
-    old.touch()
-    config = f'poll = true\ndone_keep_days = 1\non_import = "touch {ran}"\n'
-    (run.home / "config.toml").write_text(config)
-    process, running = started(run)
-    (Path(running["inbox"]) / "cv.json").write_bytes(a_resume("Ada"))
-    wait_until(ran.exists)
-    wait_until(lambda: not old.exists())
-    assert "polling was requested" in stop(process)
-
-
-@pytest.mark.slow
 def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_along(
     run: CommandLine,
 ) -> None:
     first, _ = started(run)
+    run.succeeds("accounts", "rename", "default", "acme")
     stop(first)
     before = run.answers("keys", "list", "--json")
 
     second, running = started(run)
 
     assert running["keyFile"] == str(run.home / "first-key")
+    assert running["inbox"] == str(run.home / "inbox" / "acme")
     assert run.answers("keys", "list", "--json") == before
     family = children_of(second.pid)
     second.kill()
@@ -147,44 +126,6 @@ def test_s16_a_first_key_that_nobody_was_shown_is_replaced(run: CommandLine) -> 
 
 
 @pytest.mark.slow
-def test_the_account_of_the_first_run_may_be_renamed(run: CommandLine) -> None:
-    process, first = started(run)
-    run.succeeds("accounts", "rename", "default", "acme")
-    (Path(first["inbox"]) / "a.json").write_bytes(a_resume("Ada"))
-    wait_until(lambda: run.answers("list", "--json")["resumes"])
-    stop(process)
-
-    process, running = started(run)
-    stop(process)
-
-    assert running == first | {"url": running["url"], "inbox": str(run.home / "inbox/acme")}
-    assert [each["name"] for each in run.answers("accounts", "list", "--json")["accounts"]] == [
-        "acme"
-    ]
-
-
-@pytest.mark.slow
-def test_an_account_whose_deletion_was_interrupted_keeps_nothing_from_being_served(
-    acme: CommandLine,
-) -> None:
-    acme.succeeds("accounts", "create", "default")
-    store_resumes(acme.home, a_resume(), account="default")
-    acme.succeeds("accounts", "set-plan", "acme", "business")
-    made = acme.answers("keys", "create", "acme", "--json")
-    with open_home(acme.home) as store:
-        accounts.delete_account(
-            store, "default", with_resumes=True, should_continue=lambda _: False
-        )
-
-    process, running = started(acme)
-
-    status, _ = call(f"{running['url']}/api/v1/resumes", made["key"])
-    stderr = stop(process)
-    assert (status, running["keyFile"]) == (200, None)
-    assert 'Account "default" is being deleted. Finish deleting it: ' in stderr
-
-
-@pytest.mark.slow
 def test_a_child_that_dies_is_replaced_on_the_same_store_though_the_configuration_changed(
     run: CommandLine, tmp_path: Path
 ) -> None:
@@ -194,8 +135,14 @@ def test_a_child_that_dies_is_replaced_on_the_same_store_though_the_configuratio
     (run.home / "config.toml").write_text(f'database = "sqlite:///{other}"', encoding="utf-8")
     [api, importer] = children_of(process.pid)
 
+    soft, hard = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (4, hard))
     os.kill(api, signal.SIGKILL)
-
+    assert process.stderr is not None
+    said = iter(process.stderr.readline, "")
+    assert any("The API ended (killed by signal 9); restarting in 0.5 s." in line for line in said)
+    assert any("The API cannot be restarted yet (Too many open files)" in line for line in said)
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (soft, hard))
     wait_until(lambda: len(set(children_of(process.pid)) - {api}) == 2)
 
     def answer() -> int:
@@ -208,49 +155,7 @@ def test_a_child_that_dies_is_replaced_on_the_same_store_though_the_configuratio
     assert answer() == 200
     assert not other.exists()
     assert importer in children_of(process.pid)
-    stderr = stop(process, signal.SIGINT)
-    assert "The API ended (killed by signal 9); restarting in 0.5 s." in stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "open_log"), [("up", programs.full_pipe), ("demo", programs.closed_pipe)]
-)
-def test_a_child_that_dies_is_replaced_though_the_log_cannot_be_written(
-    run: CommandLine, command: str, open_log: Callable[[], int]
-) -> None:
-    errors = open_log()
-    process = start("--home", str(run.home), command, "--port", "0", "--json", stderr=errors)
-    os.close(errors)
-    assert process.stdout is not None
-    assert process.stdout.readline()
-    wait_until(lambda: len(children_of(process.pid)) == 2)
-    [api, importer] = children_of(process.pid)
-
-    os.kill(importer, signal.SIGKILL)
-
-    wait_until(lambda: len(set(children_of(process.pid)) - {importer}) == 2)
-    assert api in children_of(process.pid)
-    process.terminate()
-    assert finish(process, within_s=40)[0] == 0
-
-
-@pytest.mark.slow
-def test_a_child_that_cannot_be_replaced_yet_is_replaced_later(run: CommandLine) -> None:
-    process, _ = started(run)
-    [api, importer] = children_of(process.pid)
-    soft, hard = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
-
-    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (4, hard))
-    os.kill(api, signal.SIGKILL)
-    assert process.stderr is not None
-    lines = iter(process.stderr.readline, "")
-    assert any("The API cannot be restarted yet (Too many open files)" in line for line in lines)
-
-    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (soft, hard))
-    wait_until(lambda: len(children_of(process.pid)) == 2)
-    assert importer in children_of(process.pid)
-    stop(process)
+    stop(process, signal.SIGINT)
 
 
 def test_who_stops_the_api_waits_longer_than_it_does_for_accepted_requests() -> None:
@@ -368,19 +273,6 @@ def test_as_process_1_it_reaps_what_has_lost_its_parent_and_ends_when_it_is_aske
     os.kill(first, stop)
 
     assert container.wait(60) == 0
-
-
-@pytest.mark.slow
-def test_a_home_that_looks_like_an_option_is_watched(tmp_path: Path) -> None:
-    words = ("--home", "-home", "up", "--port", "0", "--json")
-    process = start(*words, cwd=tmp_path)
-    assert process.stdout is not None
-    running = json.loads(process.stdout.readline())
-    (tmp_path / running["inbox"] / "a.json").write_bytes(a_resume())
-
-    assert process.stderr is not None
-    assert "done       default/a.json" in process.stderr.readline()
-    stop(process)
 
 
 @pytest.mark.slow
@@ -543,3 +435,26 @@ def test_a_demo_that_cannot_be_given_says_so_and_leaves_all_as_it_was(
     code, _, stderr = finish(start("demo", "--once"))
     assert (code, 'Invalid workers "many" in RESUMES_WORKERS' in stderr) == (2, True)
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "open_log"), [("up", programs.full_pipe), ("demo", programs.closed_pipe)]
+)
+def test_a_child_that_dies_is_replaced_though_the_log_cannot_be_written(
+    run: CommandLine, command: str, open_log: Callable[[], int]
+) -> None:
+    errors = open_log()
+    process = start("--home", str(run.home), command, "--port", "0", "--json", stderr=errors)
+    os.close(errors)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    wait_until(lambda: len(children_of(process.pid)) == 2)
+    [api, importer] = children_of(process.pid)
+
+    os.kill(importer, signal.SIGKILL)
+
+    wait_until(lambda: len(set(children_of(process.pid)) - {importer}) == 2)
+    assert api in children_of(process.pid)
+    process.terminate()
+    assert finish(process, within_s=40)[0] == 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.session import Session
-from resumes.errors import InvalidArgument
+from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.settings import Settings, Theme, load_settings
 from tests.command.conftest import CommandLine
 
@@ -179,16 +179,6 @@ def given(folder: Path, content: str, **flags: Any) -> Settings:
     return load_settings(home=folder, **flags)
 
 
-def test_everything_has_a_default(tmp_path: Path) -> None:
-    settings = load_settings(home=tmp_path)
-    assert (settings.host, settings.port, settings.workers) == ("127.0.0.1", 8000, 1)
-    assert settings.database_url == f"sqlite:///{tmp_path}/resumes.db"
-    assert settings.inbox == tmp_path / "inbox"
-    assert settings.settle_s == 5
-    assert (settings.poll, settings.done_keep_days, settings.on_import) == (False, None, None)
-    assert settings.max_file_bytes == 64 * 1024**2 > settings.max_body_bytes
-
-
 def test_flag_before_environment_before_file_before_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,11 +243,6 @@ def test_the_environment_may_say(
     assert getattr(given(tmp_path, content), name) == expected
 
 
-def test_extra_section_types_reach_the_format(tmp_path: Path) -> None:
-    accepted = given(tmp_path, 'extra_section_types = ["hobbies"]\nmax_body_bytes = 5000\n').format
-    assert (accepted.extra_section_types, accepted.max_bytes) == (frozenset({"hobbies"}), 5000)
-
-
 @pytest.mark.parametrize(
     ("line", "way_on"),
     [
@@ -292,28 +277,15 @@ def test_what_a_setting_can_be_is_said_in_plain_words(
     assert refused.value.message.endswith(f" in {tmp_path / 'config.toml'}: use {way_on}")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("PORT", "many", 'Invalid port "many" in RESUMES_PORT: use a whole number from 0 to 65535'),
-        *(("RATE_PER_DAY", value, f'Invalid rate_per_day "{value}"')
-          for value in ("-1", "1000001", "many")),
-        *(("KEYMAP", value, "Invalid keymap")
-          for value in ("keys.create=c", '["c"]', '{"keys.create": 3}')),
-        *(("PDF_TIMEOUT_S", value,
-           f'Invalid pdf_timeout_s "{value}" in RESUMES_PDF_TIMEOUT_S: use a number above 0, at most 120')
-          for value in ("0", "120.5")),
-        ("ACESS_LOG", "1", "Unknown setting RESUMES_ACESS_LOG"),
-        ("SCAN_S", "2", "The setting RESUMES_SCAN_S in the environment is gone: folders are"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_in_the_environment_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
-) -> None:
-    monkeypatch.setenv(f"RESUMES_{name}", value)
-    with pytest.raises(InvalidArgument) as refused:
-        given(tmp_path, "port = 1\n")
-    assert refused.value.message.startswith(message)
+def test_a_user_without_a_home_is_led_to_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    with pytest.raises(StoreUnavailable, match=r"No home: .* Set RESUMES_HOME, or use --home"):
+        load_settings()
 
 
 def test_variables_of_hooks_and_of_debugging_are_no_settings(

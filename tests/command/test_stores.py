@@ -4,11 +4,9 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import stat
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from resumes.store import accounts, migrations, open_store
@@ -17,7 +15,6 @@ from tests.command.conftest import CommandLine, a_resume, store_resumes
 from tests.support import postgres
 from tests.support.store.builders import a_file, damage
 from tests.support.stores import open_home
-from tests.support.waiting import wait_until
 
 
 def test_older_backups_go_when_the_new_one_is_there(acme: CommandLine, tmp_path: Path) -> None:
@@ -231,39 +228,6 @@ def test_passwords_of_addresses_appear_nowhere(
         assert "s3cret-pass" not in result.output
     for name in ("resumes-home/resumes.db", "back.db", "backup.db"):
         assert b"s3cret-pass" not in (tmp_path / name).read_bytes()
-
-
-@pytest.mark.slow
-def test_a_server_that_lets_nobody_in_is_exit_3_with_its_own_reason(run: CommandLine) -> None:
-    with postgres.running("18", settings={"max_connections": "4"}) as server:
-        server.execute("CREATE ROLE ana LOGIN PASSWORD 'right'")
-        [[rules]] = server.execute("SHOW hba_file")
-        Path(str(rules)).write_text(
-            "host all ana 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
-        )
-        server.execute("SELECT pg_reload_conf()")
-
-        def refusal(user: str) -> str:
-            address = server.url().replace("resumes@", f"{user}@")
-            return run.fails(3, "--database", address, "accounts", "list")
-
-        wait_until(lambda: "no password supplied" in refusal("ana"))
-        assert "password authentication failed" in refusal("ana:wrong")
-        with contextlib.ExitStack() as others:
-            others.enter_context(psycopg.connect(server.url()))
-            assert "remaining connection slots are reserved" in refusal("ana:right")
-            for _ in range(3):
-                others.enter_context(psycopg.connect(server.url()))
-            assert "sorry, too many clients already" in refusal("resumes")
-        server.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
-        server.execute("CREATE TABLE accounts (id integer)")
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            for address, why in (
-                (server.url("latin"), "has the encoding LATIN1"),
-                (server.url(), "belongs to another program"),
-                (f"postgresql://127.0.0.1:{silent.getsockname()[1]}/db", "timeout expired"),
-            ):
-                assert why in run.fails(3, "--database", address, "accounts", "list")
 
 
 @pytest.fixture

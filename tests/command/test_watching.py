@@ -149,39 +149,6 @@ def test_files_that_could_not_be_taken_are_a_failure_of_the_drain(
     assert "1 done, 0 failed" in acme("watch", "--once").stderr
 
 
-def test_done_files_are_pruned_as_the_settings_say(acme: CommandLine, inbox: Path) -> None:
-    old = inbox.parent / "_done" / "2020-02-02" / "cv-0123abcd.json"
-    old.parent.mkdir(parents=True)
-    old.write_bytes(b"{}")
-    (acme.home / "config.toml").write_text("done_keep_days = 36500\n")
-    acme("watch", "--once", "--settle", "0")
-    assert old.exists()
-
-    process = start("--home", str(acme.home), "watch", "--done-keep", "1", "--poll", "--json")
-    (inbox / "next.json").write_bytes(a_resume("Bo"))
-    assert process.stdout is not None
-    assert json.loads(process.stdout.readline())["outcome"] == "done"
-    process.send_signal(signal.SIGTERM)
-    finish(process)
-
-    assert not old.parent.exists()
-    assert len(list((inbox.parent / "_done").rglob("*-*.json"))) == 2
-
-
-def test_the_command_runs_after_the_batch_and_the_flag_wins(acme: CommandLine, inbox: Path) -> None:
-    told = acme.home / "told"
-    (acme.home / "config.toml").write_text(f'on_import = "echo setting > {told}"\n')
-
-    acme("watch", "--once", "--settle", "0", "--on-import", f"env > {told}; exit 3")
-
-    lines = told.read_text().splitlines()
-    assert {"RESUMES_IMPORT_DONE=1", "RESUMES_IMPORT_FAILED=1"} <= set(lines)
-    assert len(acme.answers("list", "--json")["resumes"]) == 1
-    (inbox / "next.json").write_bytes(a_resume("Bo"))
-    acme("watch", "--once")
-    assert told.read_text() == "setting\n"
-
-
 @pytest.fixture
 def backlog(acme: CommandLine) -> list[str]:
     """An inbox with many files, and the command line that drains it."""
@@ -235,8 +202,20 @@ def test_where_no_line_can_be_kept_each_file_has_its_own(
     assert written.count("done       ") == 99
 
 
-def test_as_json_every_file_is_there_whatever_the_line_says(backlog: list[str]) -> None:
-    _, stdout, written = on_terminal(*backlog, "--json", NO_COLOR="1")
-    assert len([json.loads(line) for line in stdout.splitlines()]) == 100
-    assert escapes(written) <= DRAWING
-    assert screen(written) == ["99 done, 1 failed.", ""]
+def test_done_files_are_pruned_as_the_settings_say(acme: CommandLine, inbox: Path) -> None:
+    old = inbox.parent / "_done" / "2020-02-02" / "cv-0123abcd.json"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"{}")
+    (acme.home / "config.toml").write_text("done_keep_days = 36500\n")
+    acme("watch", "--once", "--settle", "0")
+    assert old.exists()
+
+    process = start("--home", str(acme.home), "watch", "--done-keep", "1", "--poll", "--json")
+    (inbox / "next.json").write_bytes(a_resume("Bo"))
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["outcome"] == "done"
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+
+    assert not old.parent.exists()
+    assert len(list((inbox.parent / "_done").rglob("*-*.json"))) == 2
