@@ -13,7 +13,6 @@ from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
     HandClock,
-    at_rest,
     leads,
     lines,
     presses,
@@ -42,15 +41,6 @@ async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> N
         await shows(pilot.app, "`resumes accounts create NAME`")
 
 
-async def test_an_account_deleted_elsewhere_leaves_the_details_too(store: Store) -> None:
-    account = accounts.get_account(store, "ana")
-    async with running(store, "1,000 left", account.id, screen="accounts", size=LARGE) as pilot:
-        accounts.delete_account(store, "ana")
-
-        await leads(pilot, "r", "No accounts yet.")
-        await shows_no(pilot.app, " left")
-
-
 async def test_an_account_is_put_on_a_plan_that_fits_at_once(store: Store) -> None:
     plans.set_plan_limits(store, PlanChange("huge", None, api_listing=True))
     async with running(store, "1 account", screen="accounts") as pilot:
@@ -61,44 +51,6 @@ async def test_an_account_is_put_on_a_plan_that_fits_at_once(store: Store) -> No
             pilot, "G enter", "Moved ana to plan huge.", "huge        ········ 0, unlimited"
         )
     assert accounts.get_account(store, "ana").plan == "huge"
-
-
-async def test_a_change_is_seen_though_the_list_was_being_read_meanwhile(store: Store) -> None:
-    plans.set_plan_limits(store, PlanChange("huge", None, api_listing=True))
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "1 account", screen="accounts", refresh_s=NEVER_S) as pilot:
-        await leads(pilot, "p", "current")
-        await at_rest(pilot)
-        change = unsteady.hold("write")
-        await presses(pilot, "G", "enter")
-        await until(change.begun.is_set)
-        # The list is read as soon as the dialog is closed.
-        await until(lambda: [one.is_finished for one in pilot.app.workers].count(False) == 1)
-        before = unsteady.hold("answer", after=2)  # the third is the accounts
-        await presses(pilot, "r")
-        await until(before.begun.is_set)
-        unsteady.hold_no_more()
-        change.go.set()
-        await shows(pilot.app, "Moved ana to plan huge.")
-        before.go.set()
-        await shows(pilot.app, "huge        ········ 0, unlimited")
-
-
-async def test_what_a_plan_means_and_whom_it_is_for_is_read_again_when_it_was_chosen(
-    store: Store,
-) -> None:
-    async with running(store, "1 account", screen="accounts") as pilot:
-        await leads(pilot, "p", "current")
-        stored_many(store, 6)
-        await leads(pilot, "g enter", "6 (limit 5): kept, but new ones are refused")
-        await leads(pilot, "escape p", "current")
-        accounts.delete_account(store, "ana", with_resumes=True)
-        an_account(store, "ana")
-        api_keys.create_key(store, "ana")
-        await leads(pilot, "g enter", 'Account not found: "ana"')
-
-        await leads(pilot, "D", "Permanently delete account ana?", "Keys       1 (1 active)")
-    assert accounts.get_account(store, "ana").plan == "business"
 
 
 async def test_an_account_is_renamed_and_the_other_screens_follow(store: Store) -> None:
@@ -175,28 +127,6 @@ async def test_a_key_is_created_for_the_account_at_the_cursor(store: Store) -> N
 # What is told of one.
 
 
-async def test_an_account_is_told_with_its_plan_keys_and_files(store: Store) -> None:
-    stored_many(store, 3)
-    api_keys.create_key(store, "ana")
-    api_keys.revoke_key(store, api_keys.create_key(store, "ana").id)
-    async with running(store, screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "3 of 1,000", "997 left")
-        await shows(pilot.app, "1 active of 2", accounts.get_account(store, "ana").id)
-        pane = [line.partition("││")[2].strip("│").split() for line in lines(pilot.app)]
-    assert ["Last", "used", "—"] in pane
-
-
-async def test_an_account_that_is_over_or_cannot_be_is_told_so(store: Store) -> None:
-    stored_many(store, 6)
-    accounts.set_plan(store, "ana", "free")
-    plans.set_plan_limits(store, PlanChange("endless", None))
-    an_account(store, "zoe", plan="endless")
-    async with running(store, screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "6/5 120% over", "over limit: existing")
-        await leads(pilot, "j", "0 of unlimited")
-        await shows_no(pilot.app, " left")
-
-
 # Making one.
 
 
@@ -210,14 +140,6 @@ async def test_an_account_is_made_on_the_first_plan_with_its_inbox(
         await types(pilot, "bel\n\n", "2 accounts", "Created anabel (plan: free).", "inbox/anabel")
     assert accounts.get_account(store, "anabel").plan == "free"
     assert (tmp_path / "inbox" / "anabel").is_dir()
-
-
-async def test_another_plan_is_chosen_by_what_it_allows(store: Store) -> None:
-    async with running(store, "1 account", screen="accounts") as pilot:
-        await leads(pilot, "n", "Allows 5 resumes")
-        await types(pilot, "zoe")
-        await leads(pilot, "tab enter down down enter", "Allows 1,000 resumes, with API listing.")
-        await leads(pilot, "tab enter", "Created zoe (plan: business).")
 
 
 @pytest.mark.parametrize(
@@ -270,17 +192,6 @@ async def test_a_plan_that_takes_something_is_taken_after_a_question(store: Stor
         await shows(pilot.app, "Nothing is deleted.")
         await leads(pilot, "tab enter", "Moved ana to plan free.", "7/5 140% over")
     assert accounts.get_account(store, "ana").resume_count == 7
-
-
-async def test_a_plan_that_keeps_resumes_for_a_shorter_time_is_taken_after_a_question(
-    store: Store,
-) -> None:
-    stored_many(store, 3)
-    plans.set_plan_limits(store, PlanChange("short", 2_000, api_listing=True, keep_days=30))
-    async with running(store, "3/1,000", screen="accounts", size=LARGE) as pilot:
-        await leads(pilot, "p", "Choose plan for ana", "! kept for 30 days")
-        await leads(pilot, "G enter", "for 30 days: older ones are erased", "Erased resumes are")
-        await leads(pilot, "tab enter", "Moved ana to plan short.", "Keeps         30 days")
 
 
 async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> None:

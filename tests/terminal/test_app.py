@@ -12,7 +12,7 @@ from textual import events
 from textual.command import CommandInput, CommandPalette
 from textual.pilot import Pilot
 
-from resumes.errors import ErrorCode, NotFound, OutcomeUnknown
+from resumes.errors import NotFound, OutcomeUnknown
 from resumes.settings import Settings
 from resumes.store import api_keys, import_requests, importers
 from resumes.store.import_ledger import FileOutcome
@@ -31,7 +31,6 @@ from tests.support.terminal.builders import (
 from tests.support.terminal.driving import (
     LARGE,
     SMALL,
-    SOON_S,
     footer,
     leads,
     lines,
@@ -45,12 +44,12 @@ from tests.support.terminal.driving import (
     until,
 )
 from tui.app import MAX_TYPED, ResumesApp
-from tui.key_queue import LIMIT_S, KeyQueue
+from tui.key_queue import LIMIT_S
 from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
-from tui.store_calls import REMEDIES, failure
-from tui.text import StatusMessage, safe_text, show_message, toast
+from tui.store_calls import failure
+from tui.text import StatusMessage, safe_text
 from tui.widgets.bars import KeyLine
 from tui.widgets.paged_list import PagedList
 
@@ -101,19 +100,6 @@ async def test_q_quits_while_the_store_is_being_opened_but_not_where_it_is_typed
             await shows(app, "/ q")
 
 
-async def test_a_list_built_while_the_terminal_had_no_focus_takes_keys_later(store: Store) -> None:
-    stored(store, a_document(name="Ada Lovelace"))
-    app, may_open = an_app_that_opens_late(store)
-    async with app.run_test(size=LARGE) as pilot:
-        await shows(app, "Opening the store")
-        app.post_message(events.AppBlur())
-        await until(lambda: not app.app_focus)
-        may_open.set()
-        await shows(app, "Resumes › ana", "Ada Lovelace")
-        app.post_message(events.AppFocus())
-        await leads(pilot, "enter", "Resumes › ana › Ada Lovelace Resume")
-
-
 async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store) -> None:
     async with running(store) as pilot:
         await leads(pilot, "3 escape escape", "1 account")
@@ -151,23 +137,6 @@ async def test_a_message_stays_until_the_next_one_or_the_next_key(store: Store) 
         await presses(pilot, "j")
         await until(lambda: "q Quit" in footer(pilot.app))
         assert toasts(pilot.app) == []
-
-
-async def test_after_a_while_messages_are_gone_but_for_errors(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for user in "tui.text", "tui.widgets.bars":
-        monkeypatch.setattr(f"{user}.SHOWN_S", SOON_S)
-    async with running(store) as pilot:
-        show_message(pilot.app, "Done.")
-        await tells(pilot.app, "Done.")
-        await tells(pilot.app)
-
-        show_message(pilot.app, "Failed.", "error")
-        await tells(pilot.app, "Failed.")
-        toast(pilot.app, "Done elsewhere.")
-        await pilot.pause()
-        await tells(pilot.app, "Failed.")
 
 
 async def test_the_last_line_offers_only_what_works_here(store: Store) -> None:
@@ -246,14 +215,6 @@ async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None
     assert "private" not in report
 
 
-async def test_a_long_message_after_a_short_one_is_seen_to_its_end(store: Store) -> None:
-    async with running(store) as pilot:
-        show_message(pilot.app, "Generating the PDF…")
-        await shows(pilot.app, "Generating the PDF…")
-        show_message(pilot.app, f"{'No graphical display. ' * 8}The end.")
-        await shows(pilot.app, "The end.")
-
-
 # From the command line to a session.
 
 
@@ -285,11 +246,6 @@ def test_a_resume_is_found_in_whichever_account_holds_it(store: Store) -> None:
 
 
 # Errors.
-
-
-def test_every_error_code_has_a_notice_in_sentences() -> None:
-    assert set(REMEDIES) == set(ErrorCode)
-    assert all(remedy.endswith(".") for remedy in REMEDIES.values())
 
 
 def test_an_unknown_outcome_does_not_talk_of_idempotency_keys() -> None:
@@ -417,29 +373,6 @@ async def test_what_is_typed_into_a_dialog_that_opens_reaches_it(store: Store) -
         await shows(pilot.app, "Name          zoe")
 
 
-async def test_keys_beyond_a_thousand_are_dropped(store: Store) -> None:
-    handled: list[events.Key] = []
-    is_slow = True
-
-    async def handle(key: events.Key) -> None:
-        handled.append(key)
-        if not is_slow:
-            order.end(key)
-
-    async with running(store, "ana has no resumes yet") as pilot:
-        order = KeyQueue(pilot.app, handle)
-        order.start({})
-        keys = [events.Key("down", None) for _ in range(1_100)]
-        for key in keys:
-            await order.put(key)
-        is_slow = False
-        order.end(keys[0])
-        await until(lambda: len(handled) > 1_000)
-        await pilot.pause()
-
-        assert handled == keys[:1_001]
-
-
 # The line of keys.
 
 
@@ -460,3 +393,16 @@ async def test_a_click_does_what_the_key_does(store: Store) -> None:
         at = lines(pilot.app)[-1].index("/ Filter")
         await pilot.click(KeyLine, offset=(at + 1, 0))
         await shows(pilot.app, "Results")
+
+
+async def test_a_list_built_while_the_terminal_had_no_focus_takes_keys_later(store: Store) -> None:
+    stored(store, a_document(name="Ada Lovelace"))
+    app, may_open = an_app_that_opens_late(store)
+    async with app.run_test(size=LARGE) as pilot:
+        await shows(app, "Opening the store")
+        app.post_message(events.AppBlur())
+        await until(lambda: not app.app_focus)
+        may_open.set()
+        await shows(app, "Resumes › ana", "Ada Lovelace")
+        app.post_message(events.AppFocus())
+        await leads(pilot, "enter", "Resumes › ana › Ada Lovelace Resume")

@@ -1,7 +1,6 @@
 """How the screens are drawn in every look: the same text, legible, and nothing said by colour alone."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -11,18 +10,15 @@ from rich.style import Style
 from resumes.settings import Theme
 from resumes.store.store import Store
 from tests.support.terminal import scenes
-from tests.support.terminal.console import Terminal, terminal
 from tests.support.terminal.driving import SMALL, presses, running, tells, until
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.scenes import an_app, standing_still
 from tests.support.terminal.snapshot import (
     Cell,
-    a_snapshot,
     cells_of,
     seen,
     still,
     style_at,
-    styles_in,
     text_of,
 )
 from tui.keys import MODES
@@ -103,26 +99,6 @@ async def _draw_all(store: Store, theme: Theme) -> Mapping[str, Screen]:
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_styles(drawn: Drawn, look: str) -> None:
-    names: dict[Style, str] = {}
-    with a_snapshot(f"styles-{look}") as snapshot:
-        for mode in MODES:
-            snapshot.compare(mode.name, styles_in(drawn[look][mode.name], names))
-        snapshot.compare("styles", [f"{name}: {style}" for style, name in names.items()])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("look", LOOKS[1:])
-def test_the_text_is_the_same_in_every_look(drawn: Drawn, look: str) -> None:
-    def read(lines: Screen) -> list[str]:
-        # Each look has a store of its own, with keys of its own.
-        return [re.sub("enh_live_...|key_[0-9a-f]{12}", "key", text_of(line)) for line in lines]
-
-    for mode in MODES:
-        assert read(drawn[look][mode.name]) == read(drawn[LOOKS[0]][mode.name])
-
-
-@pytest.mark.parametrize("look", EACH_LOOK)
 @pytest.mark.parametrize("screen", [mode.name for mode in MODES])
 def test_the_row_with_the_cursor_stands_out(drawn: Drawn, look: str, screen: str) -> None:
     lines = drawn[look][screen]
@@ -131,24 +107,6 @@ def test_the_row_with_the_cursor_stands_out(drawn: Drawn, look: str, screen: str
 
     for cell, other in zip(row, below, strict=True):
         assert ground(cell.style) != ground(other.style)
-
-
-@pytest.mark.parametrize("look", EACH_LOOK)
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_the_current_screen_stands_out_among_their_names(
-    drawn: Drawn, look: str, mode: object
-) -> None:
-    for other in MODES:
-        style = style_at(drawn[look][other.name], f" {other.key} {other.title} ")
-        rest = {
-            str(style_at(drawn[look][other.name], f" {one.key} {one.title} "))
-            for one in MODES
-            if one is not other
-        }
-        assert len(rest) == 1
-        assert str(style) not in rest
-        assert style.reverse
-        assert style.bold
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
@@ -224,64 +182,6 @@ def test_without_colours_there_are_none(drawn: Drawn) -> None:
             assert style.bgcolor is None or style.bgcolor.is_default
 
 
-TRUE_COLOUR: Final = (b"38;2;", b"48;2;")
-NUMBERED: Final = (b"38;5;", b"48;5;")
-
-
-def looked_at_all(screen: Terminal) -> bytes:
-    """Everything that was written while all screens were looked at."""
-    screen.reads_until(b"has no resumes yet")
-    seen = {
-        b"2": b"failed first",
-        b"3": b"business",
-        b"4": b"LISTING",
-        b"5": b"STATE",
-        b"6": b"SQLite",
-    }
-    for key, text in seen.items():
-        before = len(screen.wire)
-        screen.types(key)
-        screen.reads_until(text, after=before)
-    screen.types(b"q")
-    assert screen.ends() == 0
-    return screen.wire
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("look", [*TERMINALS, NO_COLOUR])
-def test_the_terminals_own_colours_or_none_go_over_the_wire(
-    store: Store, look: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv(*(("NO_COLOR", "1") if look == NO_COLOUR else ("RESUMES_THEME", look)))
-    with terminal(store) as screen:
-        wire = looked_at_all(screen)
-
-    if look == NO_COLOUR:
-        assert not [code for code in colour_codes(wire) if code not in DEFAULTS]
-    else:
-        # The frame that is painted before the settings are read has our colours.
-        own = wire[wire.index(b"has no resumes yet") :]
-        assert not [sequence for sequence in (*TRUE_COLOUR, *NUMBERED) if sequence in own]
-        assert b"\x1b[" in own
-
-
-DEFAULTS: Final = {39, 49}
-"""The terminal's own fore- and background, which is what is left without colours."""
-
-
-def colour_codes(wire: bytes) -> set[int]:
-    """The parameters of all sequences for style (SGR) that are about colours."""
-    found = {
-        int(word)
-        for parameters in re.findall(rb"\x1b\[([0-9;]*)m", wire)
-        for word in parameters.split(b";")
-        if word
-    }
-    return {code for code in found if 30 <= code <= 49 or 90 <= code <= 107}
-
-
 def is_heading(line: Sequence[Cell]) -> bool:
     """Whether it is the line above the first row."""
     return text_of(line).split()[:1] in (["OUTCOME"], ["NAME"], ["STATE"], ["ABOUT"])
@@ -315,3 +215,21 @@ async def test_one_look_follows_another_and_the_first_the_last(
         for look in (*OURS[1:], *TERMINALS, OURS[0]):
             await presses(pilot, "T")
             await tells(pilot.app, f"Theme: {look}.")
+
+
+@pytest.mark.parametrize("look", EACH_LOOK)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_the_current_screen_stands_out_among_their_names(
+    drawn: Drawn, look: str, mode: object
+) -> None:
+    for other in MODES:
+        style = style_at(drawn[look][other.name], f" {other.key} {other.title} ")
+        rest = {
+            str(style_at(drawn[look][other.name], f" {one.key} {one.title} "))
+            for one in MODES
+            if one is not other
+        }
+        assert len(rest) == 1
+        assert str(style) not in rest
+        assert style.reverse
+        assert style.bold

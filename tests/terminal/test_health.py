@@ -2,21 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from resumes.health.metrics import InstallationMetrics
 from resumes.settings import Settings
 from resumes.store import importers
-from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState
-from resumes.store.store import Size, Store
-from tests.support.terminal.builders import a_file, an_importer, stored_many
+from resumes.store.store import Store
+from tests.support.terminal.builders import a_file, an_importer
 from tests.support.terminal.driving import (
-    LARGE,
     NEVER_S,
     SMALL,
     SOON_S,
@@ -30,7 +26,6 @@ from tests.support.terminal.driving import (
     toasts,
     until,
 )
-from tui.screens.health import GAUGE_CELLS, gauge_lines, gauge_texts
 
 pytestmark = pytest.mark.anyio
 
@@ -40,14 +35,6 @@ def home(tmp_path: Path) -> Path:
     """A home with which all is well."""
     tmp_path.chmod(0o700)
     return tmp_path
-
-
-async def test_where_all_is_well_it_says_so(store: Store, home: Path) -> None:
-    stored_many(store, 3)
-    async with health(store, home, size=LARGE) as pilot:
-        await shows(pilot.app, "Health · ✓ 14 ok", "3 in 1 account", "none running")
-        await shows(pilot.app, "○  importer  none is running")
-        await shows(pilot.app, "✓  settings  valid", "Nothing to do.")
 
 
 def a_file_of_nobody(folder: Path) -> None:
@@ -154,44 +141,3 @@ async def test_r_looks_again_at_what_takes_long_too(store: Store, home: Path) ->
 
 
 # The figures in as many columns as there is room for.
-
-
-GAUGES = InstallationMetrics(
-    size=Size(3 * 2**30, 5 * 2**20),
-    free_bytes=40 * 2**30,
-    accounts=12,
-    resumes=1_000_000,
-    files={
-        FileOutcome.DONE: 1_204,
-        FileOutcome.FAILED: 3,
-        FileOutcome.HELD: 2,
-        FileOutcome.DUPLICATE: 9,
-    },
-    live_importers=1,
-    waiting_files=7,
-    oldest_request_s=300.0,
-)
-
-
-@pytest.mark.parametrize(("width_cells", "lines"), [(20, 6), (78, 3), (118, 2), (198, 2), (240, 1)])
-def test_wider_terminals_need_fewer_lines(width_cells: int, lines: int) -> None:
-    drawn = gauge_lines(GAUGES, width_cells)
-
-    assert len(drawn) == lines
-    assert len({line.cell_length for line in drawn}) == 1
-    assert all(line.cell_length <= max(width_cells, GAUGE_CELLS) for line in drawn)
-
-
-@pytest.mark.parametrize(
-    ("gauges", "expected"),
-    [
-        (replace(GAUGES, free_bytes=0), ("Disk", "0 B free")),
-        (replace(GAUGES, free_bytes=None), ("Disk", "—")),
-        (replace(GAUGES, oldest_request_s=0), ("Pending", "oldest: 0 seconds")),
-        (replace(GAUGES, oldest_request_s=None), ("Pending", "none")),
-    ],
-)
-def test_nothing_left_is_told_from_nothing_known(
-    gauges: InstallationMetrics, expected: tuple[str, str]
-) -> None:
-    assert expected in gauge_texts(gauges)

@@ -1,7 +1,6 @@
 """What strangers wrote: drawn on every screen, clicked upon, in errors, and over the wire of a real terminal."""
 
 import asyncio
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from resumes.store.store import Store
-from resumes.text import is_harmless
 from tests.support.stores import open_home
-from tests.support.terminal.builders import HOSTILE, a_document, a_hostile_document, stored
-from tests.support.terminal.console import PROGRAM, console, taken_apart
-from tests.support.terminal.driving import LARGE, SMALL, at_rest, leads, lines, presses, running
+from tests.support.terminal.builders import HOSTILE
+from tests.support.terminal.driving import LARGE, SMALL, at_rest, lines, presses, running
 from tests.support.terminal.hostility import (
     CLICK,
     TEXTS,
@@ -96,19 +93,6 @@ async def test_a_hostile_error_of_whatever_writes_is_harmless(empty_store: Store
         assert pilot.app.is_running
 
 
-@pytest.mark.slow
-async def test_a_hostile_crash_too_is_harmless(store: Store) -> None:
-    stored(store, a_hostile_document())
-    program = PROGRAM.replace("\\x1b]52;c;AAAA\\x07", HOSTILE.encode("unicode_escape").decode())
-    with console([sys.executable, "-c", program, store.url, "crash"]) as screen:
-        assert screen.ends() == 1
-        assert b"RuntimeError" in screen.wire
-        assert b"\x1b[?1049l" in screen.wire  # the terminal is given back
-        kinds, text = taken_apart(screen.wire)
-        assert "OSC 52" not in kinds
-        assert not [char for char in text if not is_harmless(char)]
-
-
 # Whatever they write.
 
 
@@ -159,20 +143,3 @@ def test_whatever_is_written_draws_nothing_but_text(
 ) -> None:
     with a_store_with(texts) as store:
         asyncio.run(look_through(store, size, [part]))
-
-
-@pytest.mark.campaign(minutes=3)
-@given(st.lists(TEXTS, min_size=1, max_size=12), SIZES)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-def test_whatever_is_written_draws_nothing_but_text_at_length(
-    texts: list[str], size: tuple[int, int]
-) -> None:
-    with a_store_with(texts) as store:
-        asyncio.run(look_through(store, size))
-
-
-async def test_a_message_is_shown_as_text(store: Store) -> None:
-    stored(store, a_document(title=f"{CLICK} {HOSTILE}"))
-    async with running(store, "1 of 1") as pilot:
-        await leads(pilot, "d u", "Undid the deletion")
-        assert_harmless(pilot)

@@ -1,12 +1,10 @@
 """An imported file on a page of its own: why, where in its source, what to do, what it became."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.app import App
 
 from resumes.analyzer import parse
 from resumes.analyzer.fault import Fault, decoded, find_fault
@@ -14,7 +12,6 @@ from resumes.store import accounts, creation, import_requests, importers, plans,
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_ledger import (
     IN_PROGRESS,
-    SOURCE_BYTES,
     Analysis,
     ClaimedFile,
     FileOutcome,
@@ -23,9 +20,7 @@ from resumes.store.import_ledger import (
 )
 from resumes.store.plans import PlanChange
 from resumes.store.store import Store
-from resumes.text import is_harmless
 from tests.support.terminal.builders import (
-    HOSTILE,
     AnImporter,
     a_document,
     a_file,
@@ -44,12 +39,8 @@ from tests.support.terminal.driving import (
     running,
     shows,
     shows_no,
-    toasts,
-    until,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tests.support.terminal.snapshot import cells_of, style_at
-from tui.screens.file_source import Mark, iter_pieces, lay_out
 
 pytestmark = pytest.mark.anyio
 
@@ -119,43 +110,6 @@ async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -
         await shows_no(pilot.app, "▶")
 
 
-async def test_what_is_read_stays_in_sight_while_the_file_changes(store: Store) -> None:
-    a_file(store, message=" ".join(f"word{number}" for number in range(1_000)))
-    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter", "✗ failed ──", "word0 word1 ")
-        await presses(pilot, "pagedown")
-        await shows_no(pilot.app, "word0 word1 ")
-        seen = re.findall("word[0-9]+ ", "\n".join(lines(pilot.app)))[0]
-
-        await leads(pilot, "t", "↻ failed", seen)
-        await shows_no(pilot.app, "word0 word1 ")
-
-
-async def test_a_file_that_is_moved_only_then_is_found(store: Store, tmp_path: Path) -> None:
-    a_file(store, root=str(tmp_path))
-    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
-        await leads(pilot, "enter", "Location   _failed/invalid_json, as …-11111111")
-        path = tmp_path / "_failed" / "invalid_json" / "cv-11111111.json"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(b"{")
-        await shows_no(pilot.app, "as …-11111111")
-
-
-async def test_the_title_of_the_part_with_the_keys_lights_up(store: Store) -> None:
-    def lit(app: App[int]) -> list[bool]:
-        cells = cells_of(app)
-        return [bool(style_at(cells, title).bold) for title in ("ana/cv-", "Source ·")]
-
-    a_refused_file(store)
-    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter", "Source ·", "ana/cv-")
-        for _ in range(2):
-            await until(lambda: lit(pilot.app) == [True, False])
-            await presses(pilot, "tab")
-            await until(lambda: lit(pilot.app) == [False, True])
-            await presses(pilot, "tab")
-
-
 async def test_what_cannot_be_done_says_why(store: Store) -> None:
     a_file(store, outcome=FileOutcome.DONE)
     async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
@@ -195,23 +149,6 @@ async def test_what_is_done_is_done_with_the_file_that_is_seen(store: Store) -> 
         await shows(pilot.app, "ana/cv-1.json ·")
         await leads(pilot, "t", "Queued 1 file")
         assert [one.claim_id for one in import_requests.list_requests(store)] == [an_id("1")]
-
-
-async def test_a_file_that_cannot_be_read_is_not_acted_upon(store: Store) -> None:
-    for digit in "12":
-        a_file(store, an_id(digit))
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "1 of 2", screen="imports", refresh_s=NEVER_S) as pilot:
-        await leads(pilot, "enter", "ana/cv-2.json ·")
-        unsteady.go_away("It is away")
-        await leads(pilot, "n", "! It is away", "ana/cv-2.json ·")
-        # Pressed while it is just being tried again, the key is answered otherwise.
-        while "Could not load the next file. Press r to retry." not in toasts(pilot.app):
-            await presses(pilot, "t")
-        unsteady.come_back()
-
-        await leads(pilot, "r", "ana/cv-1.json ·")
-        assert import_requests.list_requests(store) == []
 
 
 # What it became.
@@ -270,31 +207,6 @@ async def page_of(store: Store, **fields: Any) -> str:
         await at_rest(pilot)
         await pilot.pause()
         return "\n".join(line.strip("│ ") for line in lines(pilot.app))
-
-
-async def test_the_verdict_comes_first_and_then_what_to_do_and_where_it_lies(store: Store) -> None:
-    page = await page_of(
-        store,
-        claim_id="0" * 16 + "89abcdef",
-        reason="invalid_json",
-        message="title must be a string",
-        path="title",
-        byte_offset=7,
-    )
-    at = [
-        page.index(text)
-        for text in (
-            "✗ failed: invalid JSON",
-            "title must be a string",
-            "Field      title",
-            "Offset     byte 7",
-            "→ ",
-            "File       ana/cv-0.json",
-            "Folder     /srv/inbox",
-            "Location   _failed/invalid_json, as …-89abcdef",
-        )
-    ]
-    assert at == sorted(at)
 
 
 async def test_all_that_is_wrong_is_told_not_only_the_first(store: Store) -> None:
@@ -425,75 +337,6 @@ def test_a_fault_is_found_in_the_source(source: bytes, fault: Fault, found: str 
     assert (None if at is None else decoded(source)[at : at + 10]) == found
 
 
-def test_of_the_same_member_in_two_places_that_of_the_place_is_found() -> None:
-    assert find_fault(LINES, Fault("header", position="line 2")) == 15
-    assert find_fault(ARRAY, Fault("header", position="item 2")) == 17
-
-
 @pytest.mark.parametrize("source", [b"[" * 5_000, b'{"a":' * 5_000, b"\x00\xff", b"]", b"{5: 1}"])
 def test_whatever_the_source_is_nothing_is_raised(source: bytes) -> None:
     find_fault(source, Fault(path="a.a[0].b"))
-
-
-@pytest.mark.parametrize(
-    ("source", "shown"),
-    [
-        (b"a\xffb\x1b[2J\xc2\x9b", ("a\\xffb\\x1b[2J\\x9b",)),
-        (b"{\r\n\t1\r\n}", ("{", "  1", "}")),
-        (b"", ("",)),
-    ],
-)
-def test_the_source_is_laid_out_in_lines(source: bytes, shown: tuple[str, ...]) -> None:
-    assert lay_out(source, Fault()).lines == shown
-
-
-@pytest.mark.parametrize("text", [HOSTILE, "\x00\x08\x7f\x9d", "\u2028\u202e\u2066\u200b"])
-def test_no_line_holds_what_a_terminal_acts_upon(text: str) -> None:
-    assert all(map(is_harmless, lay_out(text.encode(), Fault()).lines))
-
-
-@pytest.mark.parametrize(
-    ("source", "offset", "mark"),
-    [
-        (b"{\n  x", 4, Mark(2, 3, 2)),
-        (b"x", 0, Mark(1, 1, 0)),
-        (b"{\n", 2, Mark(2, 1, 0)),
-        (b"{", 1, Mark(1, 2, 1)),
-        (b"{", 9, None),
-        # Before it stand an escape and a tab, which are longer on the screen.
-        (b"\x1b\tx", 2, Mark(1, 3, 6)),
-        (b"ab\r\nc", 2, Mark(1, 3, 2)),
-    ],
-)
-def test_the_fault_is_marked_by_line_and_column(
-    source: bytes, offset: int, mark: Mark | None
-) -> None:
-    assert lay_out(source, Fault(byte_offset=offset)).mark == mark
-
-
-def test_a_source_as_long_as_what_is_kept_may_go_on() -> None:
-    assert lay_out(b"x" * (SOURCE_BYTES - 1), Fault()).is_whole
-    assert not lay_out(b"x" * SOURCE_BYTES, Fault()).is_whole
-
-
-@pytest.mark.parametrize(
-    ("text", "cells", "pieces"),
-    [
-        ("abcdefgh\nx", 3, [(1, "abc"), (0, "def"), (0, "gh"), (2, "x")]),
-        ("山田太郎", 5, [(1, "山田"), (0, "太郎")]),
-        ("a\n\nb", 5, [(1, "a"), (2, ""), (3, "b")]),
-    ],
-)
-def test_long_lines_are_cut_by_cells_and_numbered_once(
-    text: str, cells: int, pieces: list[tuple[int, str]]
-) -> None:
-    found = iter_pieces(lay_out(text.encode(), Fault()), cells)
-    assert [(number, piece) for number, piece, _ in found] == pieces
-
-
-@pytest.mark.parametrize(
-    ("offset", "marked"), [(0, [0, None]), (3, [None, 0]), (5, [None, 2]), (6, [None, 3])]
-)
-def test_the_fault_is_in_one_piece_alone(offset: int, marked: list[int | None]) -> None:
-    source = lay_out(b"abcdef", Fault(byte_offset=offset))
-    assert [at for _, _, at in iter_pieces(source, 3)] == marked

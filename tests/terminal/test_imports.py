@@ -4,16 +4,14 @@ import asyncio
 import functools
 import json
 import os
-import threading
 from pathlib import Path
 
 import pytest
 
 from resumes.settings import Settings
-from resumes.store import accounts, import_history, import_requests, importers, open_store
-from resumes.store.import_history import FileCount
+from resumes.store import import_history, import_requests, importers, open_store
 from resumes.store.import_ledger import FileOutcome, Items
-from resumes.store.importers import ImporterFinding, ImporterState, SeenImporter
+from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
 from tests.support.store.builders import an_importer
@@ -28,11 +26,8 @@ from tests.support.terminal.builders import (
 )
 from tests.support.terminal.driving import (
     LARGE,
-    LIMIT_S,
     NEVER_S,
     SOON_S,
-    HandClock,
-    at_rest,
     copied,
     leads,
     lines,
@@ -46,8 +41,6 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.importers import Overview
-from tui.session import UiSession
 
 pytestmark = pytest.mark.anyio
 
@@ -66,12 +59,6 @@ def asked(store: Store) -> dict[str, str]:
     return {one.claim_id[0]: one.action for one in import_requests.list_requests(store)}
 
 
-def rows(screen: list[str]) -> list[str]:
-    """The outcome and the file of each row of the list."""
-    found = [line.split() for line in screen if "/cv-" in line]
-    return [f"{words[1]} {words[2]}" for words in found]
-
-
 async def test_a_file_that_is_done_with_warnings_is_marked(store: Store) -> None:
     warned = Items(0, 0, 0, 0, 0, warnings=3)
     a_file(store, an_id("1"), DONE, items=warned)
@@ -84,32 +71,6 @@ async def test_a_file_that_is_done_with_warnings_is_marked(store: Store) -> None
         await types(pilot, "/warnings")
         await shows_no(pilot.app, "ana/cv-2.json")
         await shows(pilot.app, "ana/cv-1.json", "ana/cv-3.json")
-
-
-async def test_filtered_files_are_read_again_when_asked_or_acted_on(store: Store) -> None:
-    for digit in "12":
-        a_file(store, an_id(digit))
-    async with running(store, "1 of 2", screen="imports", refresh_s=SOON_S) as pilot:
-        await types(pilot, "/cv\n", '"cv"', "1 of 2")
-        a_file(store, an_id("2"), DONE)
-        await shows(pilot.app, "✗ 1 failed", "✓ 1 done")
-        a_file(store, an_id("3"))
-        await shows(pilot.app, "✗ 2 failed")
-        assert rows(lines(pilot.app)) == ["failed ana/cv-2.json", "failed ana/cv-1.json"]
-        await leads(pilot, "r", "✓ done  ", "1 of 3")
-        await leads(pilot, "t", "retry requested")
-
-
-async def test_back_from_a_file_that_was_filtered_its_row_says_what_became_of_it(
-    store: Store,
-) -> None:
-    a_file(store)
-    async with running(store, "✗ failed", screen="imports", refresh_s=SOON_S) as pilot:
-        await types(pilot, "/cv\n", '"cv"', "1 of 1")
-        await leads(pilot, "enter", "ana/cv-1.json · ✗ failed")
-        a_file(store, outcome=DONE)
-        await shows(pilot.app, "ana/cv-1.json · ✓ done")
-        await leads(pilot, "escape", '"cv"', "✓ done  ")
 
 
 async def test_one_outcome_can_be_shown_alone_and_esc_shows_all(store: Store) -> None:
@@ -318,53 +279,6 @@ async def test_a_reader_who_went_elsewhere_is_not_asked(
 # How often files are counted.
 
 
-@pytest.mark.parametrize(("took_s", "pause_s"), [(0.0, 2.0), (1.0, 50.0)])
-async def test_files_are_counted_less_often_where_counting_takes_long(
-    store: Store, monkeypatch: pytest.MonkeyPatch, took_s: float, pause_s: float
-) -> None:
-    clock, counts = HandClock(), list[float]()
-
-    def count(_: Store, account: str | None) -> list[FileCount]:
-        counts.append(clock.now_s)
-        clock.now_s += took_s
-        return []
-
-    monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 2.0)
-    monkeypatch.setattr("tui.screens.importers.read_tallies", count)
-    async with running(store, refresh_s=NEVER_S) as pilot:
-        overview = Overview(UiSession(store), monotonic=clock)
-        await pilot.app.screen.mount(overview)
-        for expected in (1, 2, 3):
-            for step_s in (pause_s - 0.01, 0.02):
-                overview.read(None)
-                await at_rest(pilot)
-                assert len(counts) == expected
-                clock.now_s += step_s
-
-
-async def test_importers_are_read_while_files_are_still_counted(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watched, go = list[None](), threading.Event()
-
-    def watch(_: Store, session: UiSession) -> tuple[list[SeenImporter], str]:
-        watched.append(None)
-        return [], "resumes up"
-
-    def count(_: Store, account: str | None) -> list[FileCount]:
-        assert go.wait(LIMIT_S)
-        return []
-
-    monkeypatch.setattr("tui.screens.importers.read_watching", watch)
-    monkeypatch.setattr("tui.screens.importers.read_tallies", count)
-    async with running(store, screen="imports", size=LARGE, refresh_s=SOON_S) as pilot:
-        await until(lambda: len(watched) > 2)
-        await shows(pilot.app, "counting…", "Start it with `resumes up`")
-        go.set()
-
-        await shows(pilot.app, "✗ 0 failed")
-
-
 # Editing a file
 
 
@@ -455,32 +369,6 @@ async def test_an_editor_that_fails_or_moves_the_file_retries_nothing(
             await presses(pilot, "e")
             await until(lambda told=told: told in "".join(toasts(pilot.app)))  # type: ignore[misc]
     assert asked(store) == {}
-
-
-async def test_only_failed_files_that_are_there_are_edited(store: Store, editor: Path) -> None:
-    a_file(store, an_id("1"), DONE)
-    a_file(store, an_id("2"))
-    async with running(store, "1 of 2", screen="imports", refresh_s=SOON_S) as pilot:
-        await presses(pilot, "e")
-        await tells(pilot.app, f"The file is no longer in _failed/invalid_json of {ROOT}.")
-        await presses(pilot, "down", "e")
-        await tells(pilot.app, "Already imported: nothing to retry.")
-    assert not (editor / "called").exists()
-
-
-async def test_of_marked_files_that_changed_meanwhile_the_others_are_acted_on(store: Store) -> None:
-    for digit in "123":
-        a_file(store, an_id(digit))
-    async with running(store, "1 of 3", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "space space", "2 marked")
-        owner = accounts.get_account(store, "ana").id
-        import_requests.dismiss_files(
-            store, [import_history.get_file(store, an_id("3"), account_id=owner)]
-        )
-        await shows(pilot.app, "✗ 2 failed")
-
-        await leads(pilot, "t", "Queued 1 file for retry", "↻ failed")
-        assert [one.claim_id for one in import_requests.list_requests(store)] == [an_id("2")]
 
 
 async def test_files_of_the_same_id_in_two_accounts_are_marked_one_by_one(store: Store) -> None:

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from resumes.settings import Settings
-from resumes.store import api_keys, import_history, import_requests, open_store
+from resumes.store import import_history, import_requests
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
-from tests.support.clocks import SteppingClock
 from tests.support.terminal.builders import (
     AnImporter,
     a_document,
@@ -138,32 +137,3 @@ async def test_a_finding_leads_to_the_failed_files(store: Store) -> None:
         await presses(pilot, "enter")
         await shows(pilot.app, "Health › Imports › all accounts · only failed", "1 of 1", "cv-1")
         await leads(pilot, "escape", "Health · ")
-
-
-async def test_a_finding_leads_to_the_account_that_is_full(store: Store) -> None:
-    an_account(store, "zoe", plan="free")
-    stored(store, *[a_document() for _ in range(5)], account="zoe")
-    async with running(store, "zoe is full (5 of 5", screen="health") as pilot:
-        await types(pilot, "/quota\n", '"quota"')
-        await at_rest(pilot)
-        await leads(pilot, "enter", "Health › Accounts · 2 accounts")
-        await leads(pilot, "enter", "Health › Accounts › zoe › Resumes · ")
-        await leads(pilot, "escape escape", "Health · ")
-
-
-async def test_a_finding_leads_to_the_key_that_was_never_shown(empty_store: Store) -> None:
-    clock = SteppingClock()
-    with open_store(empty_store.url, clock=clock) as store:
-        for name in ("ana", "zoe"):
-            an_account(store, name)
-        api_keys.mark_shown(store, api_keys.create_key(store, "ana", name="crm").id)
-        api_keys.create_key(store, "zoe", name="website")
-        clock.advance(660)
-        async with running(store, "was never shown", screen="health") as pilot:
-            await types(pilot, "/shown\n", '"shown"')
-            await at_rest(pilot)
-            await leads(pilot, "enter", "Health › Keys › all accounts · 2 keys", "website")
-            await leads(pilot, "enter", "Key details", "Name       website")
-            await leads(pilot, "escape o", "Health › Keys › website › Accounts · 2 accounts")
-            await leads(pilot, "escape", "Health › Keys › all accounts")
-            await leads(pilot, "escape", "Health · ")

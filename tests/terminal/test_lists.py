@@ -1,17 +1,23 @@
 """What every list can do: filter, sort, mark, and stay where the reader is."""
 
-from pathlib import Path
+import asyncio
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
-from resumes.store import api_keys, import_requests, plans, stored_resumes
+from resumes.store import accounts, api_keys, import_requests, stored_resumes
 from resumes.store.accounts import get_account
+from resumes.store.entry import Entry
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
 from tests.support.terminal.builders import (
+    AnImporter,
     a_document,
     a_file,
-    a_section,
     an_account,
     an_id,
     stored,
@@ -20,6 +26,8 @@ from tests.support.terminal.builders import (
 from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
+    SMALL,
+    SOON_S,
     HandClock,
     at_rest,
     leads,
@@ -35,6 +43,8 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import AWAY, UnsteadyStore
+from tui.keys import MODES, Mode
+from tui.screens.base import ListScreen, RowScreen
 from tui.widgets.paged_list import PagedList
 
 pytestmark = pytest.mark.anyio
@@ -154,46 +164,6 @@ async def test_the_cursor_stays_on_what_was_found_while_and_after_the_filter_is_
         await shows(pilot.app, "18 of 30")
 
 
-async def test_what_is_listed_can_be_used_though_a_filter_cannot_be_read(store: Store) -> None:
-    stored_many(store, 3)
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "1 of 3", refresh_s=NEVER_S) as pilot:
-        unsteady.go_away()
-        await types(pilot, "/2\n", AWAY)
-        await presses(pilot, "d")
-        await tells(pilot.app, 'Deleting "Number 0" in 10 s. Press u to undo.')
-
-
-async def test_a_long_title_leaves_room_for_the_key_that_undoes(store: Store) -> None:
-    stored(store, a_document(title="Chief " * 40))
-    async with running(store, "1 of 1") as pilot:
-        await leads(pilot, "d", 'Deleting "Chief')
-        assert lines(pilot.app)[-1].strip().endswith("Press u to undo.")
-        assert 'Deleting "Chief' in lines(pilot.app)[-1]
-
-
-@pytest.fixture
-def ten_rows_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is more than ten rows down is far down."""
-    monkeypatch.setattr("tui.widgets.paged_list.MAX_RELOADED_PAGES", 2)
-    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
-
-
-@pytest.mark.usefixtures("ten_rows_far")
-async def test_what_was_found_far_down_is_where_the_list_then_begins(store: Store) -> None:
-    ids = stored_many(store, 60)
-    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
-        for is_deleted, first, below in ((False, 42, 43), (True, 43, 44)):
-            await types(pilot, "/Number 42\n", "1 of 1")
-            if is_deleted:
-                stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[42])
-            await leads(pilot, "escape", f"Number {below}")
-            assert titles(lines(pilot.app))[0] == f"{first}"
-            await presses(pilot, "d")
-            await tells(pilot.app, f'Deleting "Number {first}" in 10 s. Press u to undo.')
-        await leads(pilot, "g", "Number 0")
-
-
 # Sorting
 
 
@@ -216,55 +186,6 @@ async def test_resumes_and_imports_can_be_listed_newest_first(store: Store) -> N
         assert "cv-2" in first
         assert "cv-1" in second
         await leads(pilot, "1", "newest first", "Number 250")
-
-
-@pytest.mark.usefixtures("ten_rows_far")
-async def test_a_list_that_was_read_far_down_is_read_again_at_the_top_or_at_the_row(
-    store: Store,
-) -> None:
-    ids = stored_many(store, 60)
-    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
-        listed = pilot.app.screen.query_one(PagedList)
-        await leads(pilot, "s", "Number 59")
-        while listed.pages.count < 60:
-            await presses(pilot, "G")
-            await at_rest(pilot)
-        stored(store, a_document(title="Number 60"))
-        listed.refresh_rows()
-        await at_rest(pilot)
-        await leads(pilot, "g", "Number 59")
-        listed.refresh_rows()
-        await shows(pilot.app, "Number 60")
-        while getattr(listed.current, "id", None) != ids[19]:
-            await presses(pilot, "down")
-            await at_rest(pilot)
-        stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[19])
-        await presses(pilot, "r")
-        await until(lambda: titles(lines(pilot.app))[0] == "18")
-        await leads(pilot, "g", "Number 60")
-
-
-async def test_what_the_wheel_shows_stays_while_the_list_refreshes(store: Store) -> None:
-    stored_many(store, 300)
-    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
-        listed = pilot.app.screen.query_one(PagedList)
-        await leads(pilot, "s", "Number 299")
-        listed.scroll_to(y=70, animate=False)
-        await shows(pilot.app, "Number 229")
-        stored(store, a_document(title="Number 300"))
-        listed.refresh_rows()
-        await until(lambda: "Number 300" in str(listed.pages.peek(0)))
-        await at_rest(pilot)
-        assert titles(lines(pilot.app))[0] == "229"
-
-
-async def test_what_is_found_can_be_listed_newest_first(store: Store) -> None:
-    stored_many(store, 6)
-    async with running(store, "1 of 6") as pilot:
-        await types(pilot, "/number\n", '"number" · 1 of 6')
-        before = titles(lines(pilot.app))
-        await leads(pilot, "s", "newest first")
-        await until(lambda: titles(lines(pilot.app)) == before[::-1])
 
 
 @pytest.mark.parametrize(
@@ -328,21 +249,6 @@ async def test_marks_stay_while_the_filter_changes_and_esc_takes_them_away(store
         await shows_no(pilot.app, "marked")
 
 
-async def test_only_marked_resumes_are_exported_and_their_marks_stay(
-    store: Store, tmp_path: Path
-) -> None:
-    stored_many(store, 3)
-    async with running(store, "1 of 3") as pilot:
-        await leads(pilot, "space space x", "Resumes       2 marked")
-        await leads(pilot, "escape", "2 marked")
-        await leads(pilot, "x", "Resumes       2 marked")
-        await presses(pilot, "ctrl+u")
-        await types(pilot, f"{tmp_path}/out\n")
-        await until(lambda: "Exported 2 resumes" in "".join(toasts(pilot.app)))
-        # As another format, say.
-        await leads(pilot, "x", "Resumes       2 marked")
-
-
 async def test_marked_files_are_retried_or_released_as_far_as_that_fits(store: Store) -> None:
     for digit in "123":
         a_file(store, an_id(digit))
@@ -361,48 +267,198 @@ async def test_marked_files_are_retried_or_released_as_far_as_that_fits(store: S
 # The preview
 
 
-@pytest.mark.parametrize("screen", ["resumes", "imports"])
-async def test_the_preview_is_scrolled_from_the_list(store: Store, screen: str) -> None:
-    words = [f"Word {number:03}" for number in range(200)]
-    stored(store, a_document(sections=a_section("skills", *({"title": word} for word in words))))
-    a_file(store, source="\n".join(words).encode())
-    async with running(store, "Word 000", screen=screen, size=LARGE) as pilot:
-        for down, up in ("right_square_bracket", "left_square_bracket"), ("J", "K"):
-            await presses(pilot, down)
-            await shows_no(pilot.app, "Word 000")
-            await leads(pilot, up, "Word 000")
-
-
 # Where the cursor is
 
 
-async def test_the_cursor_goes_to_what_was_created(store: Store) -> None:
-    async with running(store, "1 account", screen="accounts") as pilot:
-        await types(pilot, "nzoe\n\n")
-        await until(lambda: "Created zoe" in "".join(toasts(pilot.app)))
-        await shows(pilot.app, "2 accounts")
-        await at_rest(pilot)
-        await leads(pilot, "enter", "Accounts › zoe › Resumes")
+# What happens in an unlucky order, and while the store is away
+
+
+def the_list(pilot: Pilot[int]) -> PagedList[Any]:
+    return pilot.app.screen.query_one(PagedList)
+
+
+def rows_seen(pilot: Pilot[int]) -> list[str]:
+    """The lines below the heading of the list, but for the last, the keys, and the scrollbar."""
+    return [line[: SMALL[0] - 2].rstrip() for line in lines(pilot.app)[3:-1]]
+
+
+async def test_a_resume_that_was_deleted_under_the_cursor_leaves_its_line(store: Store) -> None:
+    ids = stored_many(store, 60)
+    async with running(store, "1 of 60", refresh_s=SOON_S) as pilot:
+        await until(lambda: "Number" in rows_seen(pilot)[-2])
+        await presses(pilot, *["pagedown"] * 2, *["up"] * 5)
+        cursor, before = the_list(pilot).cursor, rows_seen(pilot)
+
+        stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, ids[cursor])
+
+        await shows(pilot.app, "(deleted)")
+        changed = [
+            (old, new) for old, new in zip(before, rows_seen(pilot), strict=True) if old != new
+        ]
+        assert [new.strip() for _, new in changed] == ["(deleted)"]
+        assert f"Number {cursor}" in changed[0][0]
+        await until(lambda: the_list(pilot).cursor == cursor)
+        await leads(pilot, "d", "No resume to delete.")
+
+
+async def test_reading_goes_on_while_the_importer_writes(
+    store: Store, importer: AnImporter
+) -> None:
+    async with running(store, "no resumes", refresh_s=SOON_S) as pilot:
+        for number in range(50):
+            importer.drop(
+                f"ana/{number:03}.json", json.dumps(a_document(name=f"Person {number:03}")).encode()
+            )
+        importing = asyncio.create_task(importer.round())
+        while not importing.done():
+            await presses(pilot, "G", "k", "pageup", "2", "1")
+        await importing
+        shown = the_list(pilot)
+        await until(lambda: shown.pages.count)
+        await presses(pilot, "G")
+        await until(lambda: shown.pages.is_complete and shown.pages.count == 50)
+        found = [shown.pages.peek(number) for number in range(shown.pages.count)]
+        ids = [row.id for row in found if isinstance(row, Entry)]
+        assert len(ids) == 50
+        assert all(one < other for one, other in pairwise(ids))
+        assert toasts(pilot.app) == []
+
+
+# Replies that arrive late, and a store that is away.
+
+
+async def test_what_was_looked_for_before_does_not_take_the_place_of_what_is_looked_for(
+    store: Store,
+) -> None:
+    stored(store, a_document(name="Ada", title="Analyst"), a_document(name="Bo", title="Baker"))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "Baker", refresh_s=NEVER_S) as pilot:
+        late = await unsteady.holds_back(pilot, "slash", *"ana")
+        await presses(pilot, *["backspace"] * 3, *"bak")
+        await shows(pilot.app, '"bak" · 1 of 1', "Baker")
+
+        await late.arrives(pilot)
+
+        await shows(pilot.app, '"bak" · 1 of 1', "Baker")
+        await shows_no(pilot.app, "Analyst")
+
+
+async def test_the_resume_beside_the_list_is_that_of_the_cursor_whichever_is_read_first(
+    store: Store,
+) -> None:
+    stored(store, *(a_document(name=name) for name in ("First", "Second", "Third")))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "││ First", size=LARGE, refresh_s=NEVER_S) as pilot:
+        late = await unsteady.holds_back(pilot, "j")
+        await leads(pilot, "j", "││ Third")
+
+        await late.arrives(pilot)
+
+        await shows(pilot.app, "││ Third")
+        await shows_no(pilot.app, "││ Second")
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+async def test_a_screen_can_be_left_while_it_loads(store: Store, mode: Any) -> None:
+    unsteady = UnsteadyStore(store)
+    stored(store, a_document(title="Mine"))
+    other = next(one for one in MODES if one is not mode)
+    with unsteady.held_reads() as hold:
+        async with running(unsteady, screen=mode.name) as pilot:
+            screen = pilot.app.screen
+            await presses(pilot, other.key)
+            await until(lambda: pilot.app.screen is not screen)
+            hold.go.set()
+            await at_rest(pilot)
+            await presses(pilot, mode.key)
+
+            await until(lambda: the_list(pilot).pages.is_complete)
+            assert pilot.app.screen is screen
+            assert "…" not in lines(pilot.app)[1]
+            assert toasts(pilot.app) == []
 
 
 @pytest.mark.parametrize(
-    ("screen", "there", "line"),
+    ("screen", "keys", "held", "told"),
     [
-        ("keys", "0 keys", "wrong\n"),
-        ("plans", "3 plans", "nice\n"),
-        ("keys", "1 key", "Rows: 12\n"),
+        ("imports", "t", "write", "Queued 1 file for retry"),
+        ("imports", "D tab enter", "write", "Dismissed ana/cv-1.json."),
+        ("resumes", "x enter", "read", "Exported 1 resume"),
     ],
 )
-async def test_a_stray_line_changes_nothing(
-    store: Store, screen: str, there: str, line: str
+async def test_a_page_stays_while_something_is_done_there(
+    store: Store, screen: str, keys: str, held: str, told: str
 ) -> None:
-    if there == "1 key":
-        api_keys.create_key(store, "ana", name="website")
-    before = api_keys.list_keys(store), plans.list_plans(store)
-    async with running(store, there, screen=screen) as pilot:
-        await types(pilot, line)
+    stored(store, a_document(title="Mine"))
+    a_file(store)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "1 of 1", screen=screen, refresh_s=NEVER_S) as pilot:
+        await presses(pilot, "enter")
+        await until(lambda: isinstance(pilot.app.screen, RowScreen))
         await at_rest(pilot)
-        if there == "1 key":
-            await shows(pilot.app, '! "ows: 12" is not a valid duration')
-        await leads(pilot, "escape", there)
-    assert (api_keys.list_keys(store), plans.list_plans(store)) == before
+        page, hold = pilot.app.screen, unsteady.hold(held)
+        await presses(pilot, *keys.split())
+        await until(hold.begun.is_set)
+        await presses(pilot, "escape")
+        await until(lambda: "Still working…" in toasts(pilot.app))
+        assert pilot.app.screen is page
+
+        unsteady.hold_no_more()
+        hold.go.set()
+        await until(lambda: told in "".join(toasts(pilot.app)))
+        await presses(pilot, "escape")
+        await until(lambda: isinstance(pilot.app.screen, ListScreen))
+
+
+@pytest.mark.parametrize(
+    "modes", [MODES[:2], pytest.param(MODES, marks=pytest.mark.slow)], ids=["first", "all"]
+)
+async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is_as_new(
+    store: Store, modes: Sequence[Mode]
+) -> None:
+    unsteady = UnsteadyStore(store)
+    stored(store, a_document(title="Before"))
+    api_keys.create_key(store, "ana", name="web")
+    a_file(store)
+    async with running(unsteady) as pilot:
+        for mode in modes:
+            await presses(pilot, mode.key)
+            await until(lambda: the_list(pilot).pages.is_complete)
+        unsteady.go_away()
+
+        for mode in modes:
+            await presses(pilot, mode.key, "r")
+            await shows(pilot.app, AWAY, "Retrying in 1 s.")
+            assert the_list(pilot).is_stale
+            assert the_list(pilot).pages.count
+        await shows(pilot.app, "Retrying in 2 s.")
+        assert toasts(pilot.app) == []
+
+        unsteady.come_back()
+        stored(store, a_document(title="After"))
+        await leads(pilot, "1", "Before", "After", "1 of 2")
+        await until(lambda: AWAY not in "".join(lines(pilot.app)))
+        assert not the_list(pilot).is_stale
+        assert toasts(pilot.app) == []
+
+
+@pytest.fixture
+def ten_rows_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is more than ten rows down is far down."""
+    monkeypatch.setattr("tui.widgets.paged_list.MAX_RELOADED_PAGES", 2)
+    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
+
+
+@pytest.mark.usefixtures("ten_rows_far")
+async def test_what_was_found_far_down_is_where_the_list_then_begins(store: Store) -> None:
+    ids = stored_many(store, 60)
+    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
+        for is_deleted, first, below in ((False, 42, 43), (True, 43, 44)):
+            await types(pilot, "/Number 42\n", "1 of 1")
+            if is_deleted:
+                stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[42])
+            await leads(pilot, "escape", f"Number {below}")
+            assert titles(lines(pilot.app))[0] == f"{first}"
+            await presses(pilot, "d")
+            await tells(pilot.app, f'Deleting "Number {first}" in 10 s. Press u to undo.')
+        await leads(pilot, "g", "Number 0")

@@ -1,34 +1,23 @@
 """The list: what it asks for, what it draws, where its cursor goes; and the pages behind it."""
 
-import asyncio
-import resource
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final
 
 import pytest
 from textual import on
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from resumes.store import plans
-from resumes.store.store import Store
-from tests.support.stores import open_home
-from tests.support.terminal.builders import HOSTILE, an_account, stored_many
 from tests.support.terminal.driving import (
-    LARGE,
     SMALL,
-    at_rest,
     lines,
     presses,
-    running,
     until,
 )
 from tui.text import safe
-from tui.widgets.paged_list import MAX_CELL_CHARS, ListColumn, PagedList, fit, text_cell
-from tui.widgets.pages import PAGES_KEPT, Missing, Pages
+from tui.widgets.paged_list import ListColumn, PagedList, fit
+from tui.widgets.pages import PAGES_KEPT
 
 pytestmark = pytest.mark.anyio
 
@@ -119,16 +108,6 @@ async def test_one_page_is_read_ahead_and_the_end_of_what_is_loaded_leads_to_mor
         assert app.asked == [0, 1, 2, 3]
 
 
-async def test_an_empty_list_says_what_it_was_told_to() -> None:
-    async with reading(named(0)) as (app, pilot):
-        app.list.empty = safe("Nothing here."), safe("Make something.")
-        app.list.refresh()
-        await presses(pilot, "enter", "j", "G")
-
-        await until(lambda: lines(app)[2:4] == ["Nothing here.", "Make something."])
-        assert app.chosen == []
-
-
 async def test_after_a_failure_it_asks_only_when_told_to() -> None:
     async with reading(named(10), answers=False) as (app, pilot):
         await until(lambda: lines(app)[1] == "… loading")
@@ -212,35 +191,6 @@ async def test_enter_and_a_second_click_choose_the_row() -> None:
         await until(lambda: app.chosen == ["row 0001", "row 0004"])
 
 
-async def test_after_a_click_the_cursor_goes_to_no_row_that_is_read_later() -> None:
-    async with reading(named(50)) as (app, pilot):
-        app.answers, app.names = False, named(60)
-        app.list.refresh_rows(reloads=True)
-        app.list.select("row 0055")
-        await pilot.click(app.list, offset=(3, 5))
-        app.answer(PagedList.PageWanted(0, ""))
-        await until(lambda: app.list.pages.count == 60)
-        assert app.list.cursor == 4
-
-
-async def test_another_list_may_leave_the_rows_until_its_own_are_there_or_show_none() -> None:
-    async with reading(named(50)) as (app, pilot):
-        await presses(pilot, "G")
-        app.answers = False
-        app.list.restart(keeps_rows=True)
-        await pilot.pause()
-        await until(lambda: "row 0049" in "\n".join(lines(app)))
-        assert app.list.cursor == 49
-
-        app.names = named(3)
-        app.answer(PagedList.PageWanted(0, ""))
-        await until(lambda: (app.list.cursor, app.list.pages.count) == (0, 3))
-        await until(lambda: "row 0049" not in "\n".join(lines(app)))
-
-        app.list.restart()
-        await until(lambda: lines(app)[1] == "… loading")
-
-
 @pytest.mark.slow
 async def test_rows_forgotten_are_read_again_when_seen() -> None:
     async with reading(named(PAGE_SIZE * (PAGES_KEPT + 3))) as (app, pilot):
@@ -281,12 +231,6 @@ def test_columns_share_the_width_and_narrow_lists_leave_some_out() -> None:
     assert fit([column], 200) == [(column, 40)]
 
 
-def test_a_cell_is_safe_and_short() -> None:
-    assert "\x1b" not in text_cell(HOSTILE).plain
-    assert len(text_cell("x" * 20_000).plain) == MAX_CELL_CHARS
-    assert text_cell(None).plain == "—"
-
-
 # The cache of pages.
 
 
@@ -294,131 +238,4 @@ def rows(first: int, count: int) -> list[str]:
     return [f"{number:06}" for number in range(first, first + count)]
 
 
-def read_pages(count: int) -> Pages[str]:
-    """That many pages of ten rows, after which nothing comes."""
-    pages: Pages[str] = Pages(str)
-    for page in range(count):
-        found = rows(page * 10, 10)
-        pages.fill(page, found, None if page == count - 1 else found[-1])
-    return pages
-
-
-def test_a_page_read_again_keeps_every_row_in_its_place() -> None:
-    pages = read_pages(3)
-
-    pages.fill(1, [*rows(10, 2), *rows(13, 7), *rows(20, 1)], "000020")
-
-    assert pages.count == 30
-    assert [pages.peek(number) for number in (11, 12, 13)] == ["000011", Missing.GONE, "000013"]
-    assert pages.peek(20) == "000020"
-
-
-def test_a_page_forgotten_meanwhile_keeps_its_length() -> None:
-    pages = read_pages(PAGES_KEPT + 1)
-
-    pages.fill(0, [*rows(2, 8), *rows(10, 2)], "000011")
-
-    assert pages.peek(0) == "000002"
-    assert pages.peek(8) is Missing.GONE
-
-
-def test_what_may_have_changed_is_shown_until_it_is_read_again() -> None:
-    pages = read_pages(2)
-
-    pages.expect_changes()
-
-    assert pages.peek(3) == "000003"
-    assert pages.wanted(0, 5, ahead=0) == 0
-    pages.fill(0, rows(0, 10), "000009")
-    assert pages.wanted(0, 5, ahead=0) == 2
-    assert pages.cursor(2) == "000019"
-    pages.fill(2, rows(20, 3), None)
-    assert (pages.count, pages.is_complete) == (23, True)
-    assert pages.wanted(0, 5, ahead=0) is None
-    assert pages.wanted(12, 15, ahead=0) == 1
-
-
-def test_a_list_to_which_nothing_came_stays_as_long_as_it_was() -> None:
-    pages = read_pages(2)
-
-    for _ in range(3):
-        pages.expect_changes()
-        pages.fill(2, [], None)
-
-    assert (pages.count, pages.is_complete, pages.next_page) == (20, True, 2)
-
-
 # No key, page or filter keeps the next key waiting, however much there is.
-
-MANY: Final = 5_000
-STALL_S: Final = 0.05
-TRIES: Final = 3
-HELD_DOWN: Final = 60
-
-
-@pytest.fixture(scope="module")
-def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """20,000 resumes, all of which can be found."""
-    with open_home(tmp_path_factory.mktemp("large")) as store:
-        plans.set_plan_limits(store, plans.PlanChange("business", None))
-        an_account(store, "ana")
-        for _ in range(4):
-            stored_many(store, MANY)
-        yield store
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize(
-    "pressed",
-    [("down",) * HELD_DOWN, ("pagedown",) * HELD_DOWN, ("slash", *"number 1999")],
-    ids=["down", "paging", "filtering"],
-)
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
-async def test_no_key_keeps_the_next_one_waiting(
-    large_store: Store, pressed: tuple[str, ...], size: tuple[int, int]
-) -> None:
-    stalls_s: list[float] = []
-    for _ in range(TRIES):
-        async with running(large_store, " loaded · more…", size=size) as pilot:
-            await at_rest(pilot)
-            stalls_s.append(await longest_stall_s(partial(press_all, pilot, pressed)))
-        if stalls_s[-1] < STALL_S:
-            return
-    pytest.fail(f"The event loop stood still for {min(stalls_s) * 1_000:.0f} ms at best.")
-
-
-async def press_all(pilot: Pilot[int], pressed: tuple[str, ...]) -> None:
-    """All keys are pressed, as fast as they are taken, and what they ask for is there."""
-    for key in pressed:
-        await presses(pilot, key)
-    await at_rest(pilot)
-
-
-async def longest_stall_s(work: Callable[[], Any]) -> float:
-    """For how long at most nothing else could run in the event loop during the work.
-
-    Where the kernel gave the processor to another program meanwhile, only what was computed counts.
-    """
-    longest_s, is_over = 0.0, False
-
-    async def tick() -> None:
-        nonlocal longest_s
-        while not is_over:
-            wall_s, computed_s, interruptions = now()
-            await asyncio.sleep(0.001)
-            after_wall_s, after_computed_s, after_interruptions = now()
-            is_ours = interruptions == after_interruptions
-            stall_s = after_wall_s - wall_s if is_ours else after_computed_s - computed_s
-            longest_s = max(longest_s, stall_s)
-
-    ticking = asyncio.create_task(tick())
-    await work()
-    is_over = True
-    await ticking
-    return longest_s
-
-
-def now() -> tuple[float, float, int]:
-    """The time, how long this thread computed so far, and how often it was interrupted."""
-    usage = resource.getrusage(resource.RUSAGE_THREAD)
-    return time.perf_counter(), time.thread_time(), usage.ru_nivcsw

@@ -8,14 +8,12 @@ from textual.pilot import Pilot
 
 from resumes.errors import InvalidArgument
 from resumes.store import plans
-from resumes.store.plans import PlanChange, PlanInfo, maximum_text, parse_maximum
+from resumes.store.plans import PlanChange, PlanInfo, parse_maximum
 from resumes.store.retention import DAY_US
 from resumes.store.store import Store
 from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import (
-    LARGE,
     NEVER_S,
-    footer,
     leads,
     lines,
     presses,
@@ -30,21 +28,6 @@ from tests.support.terminal.outages import UnsteadyStore
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("size", [(80, 24), LARGE], ids=str)
-async def test_plans_are_listed_with_their_limits_and_accounts(
-    store: Store, size: tuple[int, int]
-) -> None:
-    plans.set_plan_limits(store, PlanChange("gold", None, True, keep_days=30))
-    async with running(store, "4 plans", screen="plans", size=size) as pilot:
-        for row in (
-            ["business", "1,000", "yes", "forever", "1"],
-            ["gold", "unlimited", "yes", "30", "days", "0"],
-        ):
-            await until(
-                lambda row=row: row in [line.strip("│ ").split() for line in lines(pilot.app)]  # type: ignore[misc]
-            )
-
-
 async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store) -> None:
     async with running(store, "3 plans", screen="plans") as pilot:
         await leads(pilot, "j enter", "API listing")
@@ -52,16 +35,6 @@ async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store) -> None:
         await leads(pilot, "7 7 enter", "Change plan", "50 → 77")
         await leads(pilot, "tab enter", "Saved plan pro: 77 resumes, no API listing.")
         await until(lambda: any(line.split()[:2] == ["pro", "77"] for line in lines(pilot.app)))
-
-
-async def test_read_only_shows_the_plan_and_changes_nothing(store: Store) -> None:
-    async with running(store, "3 plans", screen="plans", read_only=True) as pilot:
-        assert "New plan" not in footer(pilot.app)
-        for key in ("n", "e"):
-            await presses(pilot, key)
-        await shows(pilot.app, "Read-only mode. Restart without --read-only")
-
-        await leads(pilot, "enter", "Plan free", "Resumes    5", "Accounts   0")
 
 
 # The form.
@@ -89,14 +62,6 @@ async def saves(pilot: Pilot[int]) -> None:
     """The review is confirmed."""
     await shows(pilot.app, "Change plan")
     await presses(pilot, "tab", "enter")
-
-
-async def test_the_form_shows_the_plan_as_it_is(store: Store) -> None:
-    async with editing(store, "business") as pilot:
-        await shows(pilot.app, "1,000")
-        found = [line.strip(" │").split() for line in lines(pilot.app)]
-    for row in (["Resumes", "1,000"], ["API", "listing", "yes", "▼"]):
-        assert row in found
 
 
 async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
@@ -131,31 +96,6 @@ async def test_a_plan_is_told_for_how_long_to_keep_resumes(
         await saves(pilot)
         await shows(pilot.app, "with API listing, kept for 30 days.")
     assert plans.get_plan(store, "business").keep_days == 30
-
-
-async def test_where_nobody_is_over_that_is_said_and_cancel_is_first(store: Store) -> None:
-    async with editing(store, "pro") as pilot:
-        await writes(pilot, "2\n")
-        await shows(
-            pilot.app, "50 → 2", "Over limit none", "Takes effect immediately. Nothing is deleted."
-        )
-        await presses(pilot, "enter")
-        await shows_no(pilot.app, "Change plan")
-        await shows(pilot.app, "API listing")
-    assert plans.get_plan(store, "pro").max_resumes == 50
-
-
-async def test_many_long_names_leave_room_for_the_answer(store: Store) -> None:
-    for number in range(12):
-        name = f"{number}{'x' * 60}"
-        an_account(store, name)
-        stored_many(store, 2, account=name)
-    async with editing(store, "business") as pilot:
-        await writes(pilot, "1")
-        await presses(pilot, "tab", "enter", "up", "enter")
-        await presses(pilot, "tab", "enter")
-        await shows(pilot.app, "Over limit 12 accounts:", "No listing 13 accounts:", " more")
-        await shows(pilot.app, "Cancel", "Save")
 
 
 async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(store: Store) -> None:
@@ -244,25 +184,7 @@ async def test_what_is_being_saved_cannot_be_cancelled_and_is_told(
         await shows(pilot.app, "Saved plan ")
 
 
-async def test_the_form_can_be_cancelled_also_while_the_store_is_asked(store: Store) -> None:
-    unsteady = UnsteadyStore(store)
-    async with editing(unsteady, "pro") as pilot:
-        await writes(pilot, "31")
-        with unsteady.held_reads() as asking:
-            await presses(pilot, "enter")
-            await until(asking.begun.is_set)
-            await presses(pilot, "escape")
-            await shows_no(pilot.app, "API listing  ")
-        await shows(pilot.app, "3 plans")
-    assert plans.get_plan(store, "pro").max_resumes == 50
-
-
 # Limits as people type them.
-
-
-@pytest.mark.parametrize("maximum", [0, 5, 1_000, 10**17, None])
-def test_a_maximum_is_read_as_it_is_written(maximum: int | None) -> None:
-    assert parse_maximum(maximum_text(maximum)) == maximum
 
 
 @pytest.mark.parametrize("text", ["", "many", "-1", "1.5", "٣", "1" * 19, "default"])

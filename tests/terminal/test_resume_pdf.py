@@ -26,8 +26,6 @@ from tests.support.terminal.driving import (
     types,
     until,
 )
-from tests.support.terminal.outages import UnsteadyStore
-from tui.pdf_files import find_viewer
 
 pytestmark = pytest.mark.anyio
 
@@ -168,13 +166,6 @@ async def test_a_viewer_that_fails_or_is_not_there_is_told_with_the_path(
         await tells(pilot.app, f"xdg-open is not installed. Press y to copy the PDF's path: {path}")
 
 
-def test_each_system_has_its_own_viewer() -> None:
-    assert find_viewer({}, "darwin") == "open"
-    assert find_viewer({"DISPLAY": ":0"}, "linux") == "xdg-open"
-    assert find_viewer({"WAYLAND_DISPLAY": "wayland-0"}, "linux") == "xdg-open"
-    assert find_viewer({"DISPLAY": ""}, "linux") is None
-
-
 async def test_a_resume_that_is_too_long_or_cannot_be_drawn_says_why(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,33 +199,6 @@ async def test_a_text_that_no_font_has_is_named_and_fonts_of_the_home_are_used(
             assert said.startswith('Opened 山田Resume.pdf. No installed font has "山')
             end = f"Install fonts-noto-cjk, or put a font into {tmp_path / 'fonts'}."
             assert said.endswith(end)
-
-
-async def test_the_page_of_a_resume_stays_until_its_pdf_is_there(store: Store) -> None:
-    stored(store, a_document())
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "1 of 1") as pilot:
-        await leads(pilot, "enter", "created 20")
-        with unsteady.held_reads():
-            await presses(pilot, "o", "escape")
-            await tells(pilot.app, "Still working…")
-        await until(lambda: "Press y to copy the PDF's path" in "".join(toasts(pilot.app)))
-
-
-async def test_pdfs_are_exported_and_those_that_cannot_be_drawn_are_told(store: Store) -> None:
-    stored(store, a_document(name="Ada"), a_document(name="Bo", sections=LONG))
-    async with running(store, "Bo Resume") as pilot:
-        await leads(pilot, "x", "Format", "PDF")
-        await leads(pilot, "shift+tab shift+tab enter down enter", "all of ana")
-        await presses(pilot, "tab", "tab", "enter")
-
-        await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
-        [said] = toasts(pilot.app)
-        assert said.startswith("Exported 1 resume to")
-        assert "1 PDF could not be generated. Too long for a PDF: " in said
-    [file] = Path("exported-resumes").iterdir()
-    assert file.name == "AdaResume.pdf"
-    assert file.read_bytes().startswith(b"%PDF-")
 
 
 # In a program of its own.

@@ -1,6 +1,5 @@
 """A resume, open to read: as text, as JSON, the file that it came from, and what happened to it."""
 
-import asyncio
 import json
 import os
 import re
@@ -31,7 +30,6 @@ from tests.support.terminal.builders import (
     stored,
 )
 from tests.support.terminal.driving import (
-    LIMIT_S,
     leads,
     lines,
     presses,
@@ -99,33 +97,6 @@ async def test_a_long_text_is_read_line_by_line_and_page_by_page(store: Store) -
         await goes("g", *top)
         await goes("G", *range(199 + first - end, 200))
         await goes("j", *range(199 + first - end, 200))
-
-
-async def test_a_text_that_takes_long_to_wrap_is_there_whole(store: Store) -> None:
-    words = [{"title": f"Word {number}", "tags": ["tag"] * 20} for number in range(500)]
-    stored(store, a_document(title="Mine", sections=a_section("skills", *words), last="here"))
-    async with running(store, "Mine") as pilot:
-        await leads(pilot, "enter tab", '"skills"')
-
-        async def has_come_to_the_end() -> bool:
-            await presses(pilot, "G")
-            return any('"last": "here"' in line for line in lines(pilot.app))
-
-        async with asyncio.timeout(LIMIT_S):
-            while not await has_come_to_the_end():
-                pass
-
-
-async def test_no_letter_is_under_the_scrollbar(store: Store) -> None:
-    item = {"description": "x" * 500, "bullets": ["more"] * 40}
-    long = a_document(title="Mine", sections=a_section("experiences", item))
-    stored(store, a_document(title="Short"), long)
-    async with running(store, "Mine") as pilot:
-        await leads(pilot, "enter", "› Short")
-        await leads(pilot, "n", "• more")
-        await leads(pilot, "j k", "• more")  # the scrollbar is there by now
-
-        assert sum(line.count("x") for line in lines(pilot.app) if "xx" in line) == 500
 
 
 async def test_it_can_be_opened_at_once(store: Store) -> None:

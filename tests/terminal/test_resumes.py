@@ -12,7 +12,6 @@ from textual.app import App
 
 from resumes.analyzer import parse
 from resumes.store import accounts, labels, plans, stored_resumes
-from resumes.store.search_index import Indexer
 from resumes.store.store import Store
 from tests.support.pdfs import read_with_pdftotext
 from tests.support.terminal.builders import (
@@ -205,47 +204,6 @@ async def test_the_last_word_is_a_beginning_until_a_blank_follows(store: Store) 
         await leads(pilot, "f1", "Filter of resumes", "words in this order")
 
 
-async def test_what_is_not_searched_yet_is_told(store: Store) -> None:
-    stored_many(store, 2)
-    stored(store, *[a_document(title="Number")] * 3, is_indexed=False)
-    async with running(store, "1 of 5", size=LARGE) as pilot:
-        await types(pilot, "/number", "1 of 2", "The 3 newest are not searched yet")
-        with Indexer(store):
-            await shows(pilot.app, "1 of 5")
-        await shows_no(pilot.app, "not searched")
-
-
-async def test_all_that_match_are_exported_also_those_that_no_index_has_yet(store: Store) -> None:
-    stored(store, a_document(name="Ada"), a_document(name="Bo"))
-    stored(store, a_document(name="Adam"), is_indexed=False)
-    for read_only, written, end in (
-        (
-            True,
-            ["AdaResume.json"],
-            "Incomplete: The newest is not searched yet. Export again later.",
-        ),
-        (False, ["AdaResume.json", "AdamResume.json"], "Kept 1 file from an earlier export."),
-    ):
-        async with running(store, "1 of 3", read_only=read_only) as pilot:
-            await types(pilot, "/ada\n", "1 of 1")
-            await leads(pilot, "x", "Format", "PDF")
-            await leads(pilot, "shift+tab shift+tab enter down enter", 'all matching "ada"')
-            await leads(pilot, "tab enter down down down down enter", "JSON, as imported")
-            await presses(pilot, "tab", "enter")
-            await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
-            assert toasts(pilot.app)[-1].endswith(end)
-        assert sorted(file.name for file in Path("exported-resumes").iterdir()) == written
-
-
-async def test_the_filter_of_one_account_is_not_that_of_another(store: Store) -> None:
-    an_account(store, "zoe")
-    stored(store, a_document(title="Of zoe"), account="zoe")
-    stored(store, a_document(title="Of ana"))
-    async with running(store, "Of ana") as pilot:
-        await types(pilot, "/ana\na", "Choose account", "zoe")
-        await leads(pilot, "j enter", "zoe · 1 of 1", "Of zoe")
-
-
 # Beside the list.
 
 
@@ -299,19 +257,6 @@ async def test_the_chosen_text_reaches_the_clipboard(
     assert json.loads(texts[1])["title"] == HOSTILE
     assert texts[1].isascii()  # nothing in it acts when it is pasted
     assert texts[1].isprintable()
-
-
-async def test_what_is_too_long_for_a_terminal_is_refused(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Few enough characters, but too many bytes.
-    stored(store, a_document(header={"name": "Ada"}, notes=["山" * 9_000] * 4))
-    async with running(store, "Ada Resume") as pilot:
-        texts = copied(pilot.app, monkeypatch)
-        await leads(pilot, "y", "─ Copy ─", "JSON")
-
-        await leads(pilot, "G enter", "too long for the clipboard; press x to export it.")
-        assert texts == []
 
 
 # Exporting.
@@ -388,27 +333,6 @@ async def test_a_file_in_the_way_of_an_export_stays_as_it_is(store: Store) -> No
         await leads(pilot, "x", "Format")
         await leads(pilot, "enter", "Exported 1 resume to")
     assert file.read_text() == "edited"
-
-
-async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> None:
-    books = a_section("books", {"title": "One"})
-    stored(store, *(a_document(name=f"Ada {n}", sections=books) for n in range(105)))
-    stored(store, a_document(name="Bo"))
-    async with running(store, "Ada 0") as pilot:
-        await types(pilot, "/ada\n", 'ana · "ada" · ')
-        await leads(pilot, "x", "Format", "this resume")
-        await leads(pilot, "shift+tab shift+tab enter down enter", "all ")
-        await leads(pilot, "tab enter end enter", "JSON Resume")
-        await presses(pilot, "tab", "enter")
-
-        await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
-        (told,) = set(toasts(pilot.app)) - {"Exporting…"}
-        assert told.startswith("Exported 105 resumes to")
-        assert told.endswith("Not supported by JSON Resume, left out: books.")
-    written = [json.loads(file.read_bytes()) for file in Path("exported-resumes").iterdir()]
-    assert sorted(one["basics"]["name"] for one in written) == sorted(
-        f"Ada {n}" for n in range(105)
-    )
 
 
 # Deleting.
@@ -511,12 +435,6 @@ async def test_a_resume_of_the_same_id_in_another_account_stays_and_is_deleted_o
     assert titles(store, "bob") == []
 
 
-async def test_where_there_is_nothing_it_says_so(store: Store) -> None:
-    async with running(store, "ana has no resumes yet") as pilot:
-        for key, verb in (("d", "delete"), ("x", "export"), ("y", "copy"), ("e", "edit")):
-            await leads(pilot, key, f"No resume to {verb}.")
-
-
 # Editing.
 
 
@@ -602,20 +520,6 @@ async def test_what_was_changed_while_it_was_edited_is_not_replaced(
         await shows(pilot.app, "Theirs")
     [draft] = drafts.rglob("*.json")
     assert json.loads(draft.read_bytes())["title"] == "Mine"
-
-
-async def test_an_editor_that_cannot_run_or_a_terminal_that_cannot_is_told(
-    store: Store, drafts: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored(store, a_document(title="First"))
-    monkeypatch.setenv("VISUAL", "/nowhere/vim")
-    async with running(store, "First") as pilot:
-        await presses(pilot, "e")
-        await tells(pilot.app, "This terminal cannot be handed to another program.")
-        monkeypatch.setattr(App, "suspend", lambda _: contextlib.nullcontext())
-        await presses(pilot, "e")
-        await tells(pilot.app, "Cannot edit with /nowhere/vim: No such file or directory.")
-    assert list(drafts.iterdir()) == []
 
 
 # The scenarios of docs/pitfalls.md.
@@ -740,19 +644,3 @@ async def test_what_a_filter_shows_is_marked_and_deleted_at_once_unless_that_is_
         clock.now_s += 10
         await shows(pilot.app, "Deleted 230 resumes.")
     assert labels_of(store) == ["class-2026"] * 20
-
-
-async def test_what_is_marked_at_once_has_an_end_which_is_said(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tui.screens.resumes.MAX_MARKED", 100)
-    stored_many(store, 101)
-    async with running(store, "Number 3") as pilot:
-        await leads(pilot, "A", "100 marked", "Marked only the first 100 resumes.")
-        await leads(pilot, "escape A", "100 marked")
-
-
-async def test_no_label_is_changed_in_a_read_only_session(store: Store) -> None:
-    stored(store, a_document(title="First"))
-    async with running(store, "First", read_only=True) as pilot:
-        await leads(pilot, "L", "Read-only mode.")

@@ -187,4 +187,4 @@ def test_nothing_lies_among_the_snapshots_that_nobody_looks_at() -> None:
     known |= {f"{name}.txt" for name in PATHS}
 
     found = {path.name for path in FOLDER.iterdir()}
-    assert {name for name in found if not name.startswith("styles-")} == known
+    assert found == known

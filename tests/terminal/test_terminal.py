@@ -1,10 +1,6 @@
 """The real thing in a real terminal: what goes over the wire, how it stops and how it ends."""
 
-import contextlib
-import io
-import logging
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -20,7 +16,6 @@ from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import plans
 from resumes.store.store import Store
 from tests.support.programs import command
-from tests.support.store.builders import hold_writer
 from tests.support.stores import open_home
 from tests.support.terminal.builders import (
     a_document,
@@ -31,7 +26,7 @@ from tests.support.terminal.builders import (
 )
 from tests.support.terminal.console import console, terminal
 from tests.support.terminal.driving import LIMIT_S, leads, running, until
-from tui.run import end_soon, finish_writes, held_logs, run
+from tui.run import finish_writes, run
 from tui.session import UiSession
 
 CLIPBOARD = b"\x1b]52"
@@ -63,25 +58,6 @@ def test_ctrl_c_ends_it_before_the_store_is_open_too(store: Store) -> None:
         screen.reads_until(b"Opening the store")
         screen.types(b"\x03")
 
-        assert screen.ends() == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("TEXTUAL_COLOR_SYSTEM", "bad"),
-        ("TEXTUAL_DRIVER", "textual.drivers.headless_driver:HeadlessDriver"),
-        ("TEXTUAL_PRESS", "?"),
-    ],
-)
-def test_variables_for_developers_of_textual_change_nothing(
-    hostile_store: Store, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    monkeypatch.setenv(name, value)
-    with terminal(hostile_store) as screen:
-        screen.reads_until(b"a[/b]c")
-        screen.types(b"q")
         assert screen.ends() == 0
 
 
@@ -163,24 +139,6 @@ def test_a_person_is_erased_once_the_user_has_seen_what_and_agreed(
         screen.shows("Of Bo", "1 of 1")
 
 
-@pytest.mark.slow
-def test_so_is_each_of_several_of_which_one_is_under_way(store: Store) -> None:
-    stored(store, a_document(title="First"), a_document(title="Second"))
-    go_on, thread = hold_writer(store)
-    with terminal(store, "hasty") as screen:
-        screen.reads_until(b"1 of 2")
-        screen.types(b"  d")
-        screen.reads_until("Deleting… ".encode())
-        screen.types(b"q")
-
-        assert screen.ends() == 0
-        _, _, after = screen.wire.rpartition(LEAVES_SCREEN)
-        assert b'"First"' in after
-        assert b'"Second"' in after
-    go_on.set()
-    thread.join()
-
-
 # What a terminal may send besides keys.
 
 
@@ -230,24 +188,6 @@ def test_what_comes_before_the_first_frame_does_not_need_the_store() -> None:
 # Log lines wait while the terminal is drawn on.
 
 
-@pytest.mark.parametrize("crashes", [False, True])
-@pytest.mark.parametrize("streams", [0, 1])
-def test_log_lines_come_after_the_block_and_none_over_the_screen(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, crashes: bool, streams: int
-) -> None:
-    stream = io.StringIO()
-    handlers: list[logging.Handler] = [logging.StreamHandler(stream)] * streams
-    monkeypatch.setattr(logging.getLogger(), "handlers", handlers)
-    with contextlib.suppress(RuntimeError), held_logs():
-        logging.getLogger("resumes.store").warning("A commit failed")
-        assert stream.getvalue() == ""
-        if crashes:
-            raise RuntimeError
-    assert stream.getvalue() == "A commit failed\n" * streams
-    assert capsys.readouterr().err == ""
-    assert logging.getLogger().handlers == handlers
-
-
 # Stopping.
 
 
@@ -275,30 +215,6 @@ async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
 
 
 # Ending.
-
-
-@pytest.fixture
-def ends(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[object]:
-    """What the end of the process came to, in order: it does not end, and its timeout is short."""
-    noted = queue.Queue[object]()
-    monkeypatch.setattr("tui.run.END_TIMEOUT_S", 0.01)
-    monkeypatch.setattr("os._exit", noted.put)
-    return noted
-
-
-def test_the_process_ends_with_its_code_after_what_is_to_be_finished(
-    ends: queue.Queue[object],
-) -> None:
-    go = threading.Event()
-
-    def finish() -> None:
-        assert go.wait(LIMIT_S)
-        ends.put("finished")
-
-    end_soon(3, finish)
-    go.set()
-
-    assert [ends.get(timeout=LIMIT_S) for _ in range(2)] == ["finished", 3]
 
 
 def test_a_call_of_several_writes_is_not_cut_off_between_two(

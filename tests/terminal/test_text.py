@@ -1,32 +1,27 @@
 """Text from data draws itself and does nothing, whichever way it takes to people; numbers, instants and spans as they read them."""
 
-import ast
 import base64
 import json
 import sys
 import time
 import unicodedata
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-import tui
 from resumes.clock import later, minute, system_clock, timestamp
-from resumes.durations import parse_expiry, parse_span, until
+from resumes.durations import parse_expiry, parse_span
 from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.store.store import Store
-from resumes.text import counted, escaped, escaped_json, is_harmless
+from resumes.text import escaped, escaped_json, is_harmless
 from tests.support.terminal.builders import a_document, stored
 from tests.support.terminal.console import Picture
 from tests.support.terminal.driving import copied, leads, running
 from tui.clipboard import request
 from tui.text import aligned, joined, quota_bar, safe, safe_lines, safe_text
-from tui.widgets.text_pane import Paragraph, wrapped
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))
 
@@ -110,12 +105,6 @@ def test_escaped_json_is_the_same_json(text: str) -> None:
     assert is_harmless(shown.replace("\n", ""))
 
 
-def test_nouns_are_counted() -> None:
-    assert [counted(number, "file") for number in (0, 1, 1_000)] == [
-        "0 files", "1 file", "1,000 files",
-    ]  # fmt: skip
-
-
 # Instants and spans
 
 
@@ -148,16 +137,6 @@ def test_a_span_is_a_number_and_a_unit(text: str, span: timedelta | None) -> Non
     else:
         with pytest.raises(ValueError, match="is not a valid expiry: use 30d, 12h or 2027-01-31"):
             parse_expiry(text)
-
-
-def test_an_expiry_may_be_a_date() -> None:
-    assert parse_expiry("2027-01-31") == datetime(2027, 1, 31, tzinfo=UTC)
-    with pytest.raises(ValueError, match='"2027-02-29" is not a valid expiry'):
-        parse_expiry("2027-02-29")
-    now_us = 1_800_000_000_000_000  # 2027-01-15 08:00 UTC
-    assert until(timedelta(days=1), now_us=now_us) == timedelta(days=1)
-    assert until(datetime(2027, 1, 16, tzinfo=UTC), now_us=now_us) == timedelta(hours=16)
-    assert until(datetime(2027, 1, 15, tzinfo=UTC), now_us=now_us) == timedelta(hours=-8)
 
 
 # Reasons why a file is not simply done
@@ -223,82 +202,6 @@ def test_content_knows_no_markup_and_parts_keep_their_styles() -> None:
 # No string reaches a widget by another way.
 
 
-ROOT = Path(tui.__file__).parent
-SOURCES = sorted(ROOT.rglob("*.py"))
-
-SINKS = frozenset(
-    {
-        "Static", "Label", "Button", "Option", "OptionList", "Markdown", "Tree", "DataTable", "Log",
-        "RichLog", "TextArea", "Collapsible", "TabPane", "Header", "Placeholder", "Link", "Pretty",
-    }
-)  # fmt: skip
-"""Textual's widgets that take a string as markup, or draw it raw."""
-
-CONTENT_MAKERS = frozenset({"Content", "from_markup", "from_text", "from_rich_text", "assemble"})
-CONTENT_TAKERS = frozenset({"Note", "TextButton", "Paragraph", "show", "update"})
-TEXT_ATTRIBUTES = frozenset({"tooltip", "title", "sub_title", "renderable"})
-TITLES = frozenset({"border_title", "border_subtitle"})
-TITLE_MAKERS = frozenset({"safe", "joined", "view_tabs", "heading", "titled"})
-"""Functions that return Content; a string in a title would be read as markup."""
-
-
-def nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-
-
-def called(node: ast.Call) -> str:
-    function = node.func
-    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-
-
-def makes_a_string(node: ast.expr) -> bool:
-    """An f-string, a literal, a concatenation or a call of `str` or `format`."""
-    if isinstance(node, ast.JoinedStr):
-        return True
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str)
-    if isinstance(node, ast.BinOp):
-        return makes_a_string(node.left) or makes_a_string(node.right)
-    return isinstance(node, ast.Call) and called(node) in {"str", "format", "repr", "join_text"}
-
-
-def test_no_string_reaches_a_widget_but_as_content() -> None:
-    assert [breach for path in SOURCES for breach in breaches(path)] == []
-
-
-def breaches(path: Path, *, root: Path = ROOT) -> list[str]:
-    where = path.relative_to(root).as_posix()
-    found = []
-    for node in nodes(path):
-        if isinstance(node, ast.Call):
-            name = called(node)
-            line = f"{where}:{node.lineno} {name}"
-            if name in SINKS:
-                found.append(f"{line}: use a widget of tui.widgets, which takes Content")
-            if name in CONTENT_MAKERS and where != "text.py":
-                found.append(f"{line}: Content is made by tui.text alone")
-            if name == "notify" and where != "text.py":
-                found.append(f"{line}: use tui.text.show_message")
-            if name in CONTENT_TAKERS and any(map(makes_a_string, node.args[:1])):
-                found.append(f"{line}: wrap the string in safe()")
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found += [
-                f"{where}:{node.lineno} {target.attr}: Textual reads it as markup"
-                for target in targets
-                if isinstance(target, ast.Attribute) and target.attr in TEXT_ATTRIBUTES
-                if isinstance(target.value, ast.Name) and target.value.id == "self"
-                if target.attr != "title"
-            ]
-            found += [
-                f"{where}:{node.lineno} {target.attr}: make the title with safe() or joined()"
-                for target in targets
-                if isinstance(target, ast.Attribute) and target.attr in TITLES
-                if not (isinstance(node.value, ast.Call) and called(node.value) in TITLE_MAKERS)
-            ]
-    return found
-
-
 # How full, in text.
 
 
@@ -320,20 +223,6 @@ def test_the_bar_says_it_in_text_too(used: int, maximum: int | None, expected: s
 
 
 # Texts that wrap and scroll.
-
-
-@pytest.mark.parametrize(
-    ("text", "mark", "width", "expected"),
-    [
-        ("one two three", "  • ", 11, ["  • one two", "    three"]),
-        ("", "", 20, [""]),
-        ("山田山田", "", 4, ["山田", "山田"]),
-    ],
-)
-def test_a_paragraph_is_wrapped_by_cells_and_indented_like_its_first_line(
-    text: str, mark: str, width: int, expected: list[str]
-) -> None:
-    assert [line.plain for line in wrapped(Paragraph(safe(text), mark), width)] == expected
 
 
 # How far a text goes.
@@ -362,15 +251,6 @@ def test_what_follows_a_text_is_where_it_was_counted_in_any_terminal(
 
     assert picture.column_of("│") == cell_len(name)
     assert "?" not in picture.lines[0].partition("│")[0]
-
-
-def test_the_end_of_a_line_is_seen_where_a_terminal_counts_joined_emoji_one_by_one() -> None:
-    family = "👩\u200d👩\u200d👧\u200d👦" * 3
-    picture = Picture(24, 1, cell_len)
-    picture.feed(f"\x1b[1;1H{aligned(f'{family} Press u to undo')}".encode())
-
-    assert " Press u to undo" in picture.lines[0]
-    assert picture.column_of("P") == cell_len(family) + 1
 
 
 # The terminal's clipboard.

@@ -5,7 +5,6 @@ person to read in the diff.
 """
 
 import asyncio
-import itertools
 import os
 import re
 import time
@@ -55,13 +54,6 @@ class Snapshot:
             before = seen(app)
         if not await _comes_to(app, before, is_waiting=is_waiting) or before is None:
             pytest.fail(self._difference(part, before, seen(app)))
-        self.parts[part] = before
-
-    def compare(self, part: str, found: Sequence[str]) -> None:
-        """The lines are what they were."""
-        before = list(found) if IS_WRITTEN_ANEW else self._before.get(part)
-        if before != list(found):
-            pytest.fail(self._difference(part, before, found))
         self.parts[part] = before
 
     def check_whole(self) -> None:
@@ -192,25 +184,6 @@ def style_at(lines: Sequence[Sequence[Cell]], text: str) -> Style:
         if at >= 0:
             return line[at].style
     raise AssertionError(f"{text} is not on the screen")
-
-
-def styles_in(lines: Sequence[Sequence[Cell]], names: dict[Style, str]) -> list[str]:
-    """Each line as runs of styles: `12a3b` is twelve cells of one, then three of another.
-
-    `names` gets a name for each style that is new.
-    """
-    return ["".join(_runs(line, names)) for line in lines]
-
-
-def _runs(line: Sequence[Cell], names: dict[Style, str]) -> Iterable[str]:
-    for style, cells in itertools.groupby(line, key=lambda cell: cell.style):
-        yield f"{len(list(cells))}{names.setdefault(style, _name(len(names)))}"
-
-
-def _name(number: int) -> str:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    more, at = divmod(number, len(letters))
-    return letters[at] if not more else _name(more - 1) + letters[at]
 
 
 def _colours(style: Style) -> tuple[Color, Color]:
