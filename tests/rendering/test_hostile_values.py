@@ -94,31 +94,6 @@ def test_source_is_printed_as_it_is(renderer: Renderer, text: str) -> None:
     assert pdf.reader.metadata.title == " ".join(text.split("\n"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_only_what_is_an_address_of_four_kinds_becomes_a_link(
-    renderer: Renderer, address: str
-) -> None:
-    for layout in ("single", "timeline"):
-        page = compose(everywhere(address), "0" * 24, PageOptions(layout=layout))
-        assert Pdf(renderer.render(page).body).links == []
-
-
-@pytest.mark.parametrize("layout", ["double", "minimal"])
-@pytest.mark.parametrize(
-    ("section", "field"), [("summaries", "text"), ("quotes", "quote"), ("experiences", "position")]
-)
-def test_many_short_lines_go_over_to_the_next_page(
-    renderer: Renderer, section: str, field: str, layout: str
-) -> None:
-    lines = [f"{number:x}" for number in range(16, 166)]
-    document = with_section(section, {field: "\n".join(lines)})
-    pdf = Pdf(renderer.render(compose(document, "0" * 24, PageOptions(layout=layout))).body)
-    first, *others = [page.extract_text() for page in pdf.reader.pages]
-    assert lines[0] in first
-    assert any(lines[-1] in page for page in others)
-
-
 @pytest.mark.parametrize("text", UNUSUAL, ids=range(len(UNUSUAL)))
 def test_odd_characters_and_endless_words_are_drawn(renderer: Renderer, text: str) -> None:
     pdf = renderer.render(compose(with_section("summaries", {"text": text}), "0" * 24)).body

@@ -55,35 +55,6 @@ def test_two_processes_draw_the_same_bytes(a_renderer: Callable[..., Renderer]) 
     assert len({a_renderer().render(LARGE).body for _ in range(2)}) == 1
 
 
-DRAW_SAMPLES = """
-import hashlib, sys
-from pathlib import Path
-from resumes.rendering import Renderer, compose
-from resumes.rendering.fonts import font_folders
-from tests.support.pdfs import SAMPLES, load
-
-renderer = Renderer(font_folders(Path("/nonexistent")))
-pages = [compose(load(path), "0" * 24) for path in SAMPLES.values()]
-print(hashlib.sha256(b"".join(renderer.render(page).body for page in pages)).hexdigest())
-renderer.close()
-"""
-
-
-@pytest.mark.slow
-def test_two_services_draw_the_same_bytes_of_all_samples(repository: Path) -> None:
-    told = {
-        subprocess.run(
-            [sys.executable, "-c", DRAW_SAMPLES],
-            env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone},
-            cwd=repository,
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo"))
-    }
-    assert len(told) == 1
-
-
 @pytest.mark.parametrize("page", [PAGE, LARGE], ids=["small", "large"])
 def test_a_page_that_takes_too_long_fails_alone(
     a_renderer: Callable[..., Renderer], page: dict[str, Any]
@@ -107,28 +78,6 @@ def test_a_child_that_was_killed_is_replaced(
     child.signal(signal.SIGKILL)
     assert renderer.render(PAGE).body == child.pdf
     assert "retrying in a new one" in caplog.text
-
-
-@pytest.mark.parametrize(
-    "moments", [2, pytest.param(40, marks=pytest.mark.campaign)], ids=["few", "many"]
-)
-def test_a_child_that_is_killed_at_any_moment_of_a_page_costs_nothing_but_a_retry(
-    a_renderer: Callable[..., Renderer], moments: int
-) -> None:
-    others = drawing_children()
-    renderer = a_renderer()
-    expected = renderer.render(LARGE).body
-    began = time.monotonic()
-    page = compose(with_section("summaries", *[{"text": "Mends. " * 2_700}] * 8), "0" * 24)
-    renderer.render(page)
-    took = time.monotonic() - began
-    for moment in range(moments):
-        renderer.render(PAGE)
-        (child,) = drawing_children() - others
-        killer = threading.Timer(took * moment / moments, os.kill, [child, signal.SIGKILL])
-        killer.start()
-        assert renderer.render(LARGE).body == expected
-        killer.join()
 
 
 def test_two_children_that_end_are_all_that_a_page_gets(
@@ -158,35 +107,6 @@ def test_a_child_without_work_ends_and_another_draws_the_next_page(
     first = renderer.render(PAGE).body
     wait_until(lambda: drawing_children() <= others)
     assert renderer.render(PAGE).body == first
-
-
-def test_ctrl_c_as_a_timer_is_canceled_leaves_nothing_to_wait_for(
-    a_renderer: Callable[..., Renderer],
-) -> None:
-    renderer = a_renderer()
-    renderer.render(PAGE)
-    with pytest.MonkeyPatch.context() as patch:
-
-        def interrupted(event: threading.Event) -> None:
-            # As the signal can come just when its lock is taken.
-            event._cond.acquire()  # type: ignore[attr-defined]
-            patch.undo()
-            raise KeyboardInterrupt
-
-        patch.setattr(threading.Event, "set", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            renderer.render(PAGE)
-    renderer.close()
-
-
-def test_a_child_outlives_the_thread_that_started_it(a_renderer: Callable[..., Renderer]) -> None:
-    renderer = a_renderer()
-    children = list[Child]()
-    thread = threading.Thread(target=lambda: children.append(Child(renderer)))
-    thread.start()
-    thread.join()
-    renderer.render(PAGE)
-    assert children[0].is_there()
 
 
 def test_close_ends_a_child_that_draws_and_nothing_is_drawn_after_it(
@@ -285,18 +205,6 @@ def test_pages_of_many_threads_are_drawn_one_after_the_other(
     assert child.is_there()
 
 
-IMPORTED = """
-import sys
-import cli.__main__, importer, resumes.export, server.app, tui.app
-print([name for name in sys.modules if name.partition(".")[0] == "typst"])
-"""
-
-
-def test_nobody_but_the_child_imports_typst() -> None:
-    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, check=True)
-    assert done.stdout == b"[]\n"
-
-
 def test_a_page_whose_turn_comes_too_late_is_not_drawn_and_the_next_is(
     a_renderer: Callable[..., Renderer],
 ) -> None:
@@ -318,17 +226,6 @@ def test_a_text_that_no_font_has_is_named(tmp_path: Path) -> None:
         assert renderer.render(compose(a_document(), "0" * 24)).missing is None
 
 
-def test_a_font_that_is_added_changes_the_version_and_a_broken_link_does_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resumes.rendering.fonts.VERSION_INTERVAL_S", 0)
-    before = version([tmp_path])
-    (tmp_path / "gone.ttf").symlink_to("nothing")
-    assert version([tmp_path]) == before
-    (tmp_path / "new.ttf").write_bytes(b"x")
-    assert version([tmp_path]) != before
-
-
 @pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
 def test_a_font_that_is_added_is_used_without_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -344,3 +241,24 @@ def test_a_font_that_is_added_is_used_without_a_restart(
 
 def test_fonts_of_the_user_come_before_those_of_the_system(tmp_path: Path) -> None:
     assert font_folders(tmp_path)[0] == tmp_path / "fonts"
+
+
+def test_a_child_outlives_the_thread_that_started_it(a_renderer: Callable[..., Renderer]) -> None:
+    renderer = a_renderer()
+    children = list[Child]()
+    thread = threading.Thread(target=lambda: children.append(Child(renderer)))
+    thread.start()
+    thread.join()
+    renderer.render(PAGE)
+    assert children[0].is_there()
+
+
+def test_a_font_that_is_added_changes_the_version_and_a_broken_link_does_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.fonts.VERSION_INTERVAL_S", 0)
+    before = version([tmp_path])
+    (tmp_path / "gone.ttf").symlink_to("nothing")
+    assert version([tmp_path]) == before
+    (tmp_path / "new.ttf").write_bytes(b"x")
+    assert version([tmp_path]) != before

@@ -5,7 +5,6 @@ page is made.
 """
 
 import re
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -77,16 +76,6 @@ def test_a_section_of_every_type_is_drawn_with_each_field_alone(
     for layout in ("double", "timeline"):
         page = compose(with_each_field(name), "0" * 24, PageOptions(layout=layout))
         assert renderer.render(page).missing is None
-
-
-def test_a_type_that_an_installation_admits_is_drawn_as_text(renderer: Renderer) -> None:
-    from resumes.analyzer import Format
-
-    admitted = Format(extra_section_types=frozenset({"hobbies"}))
-    document = with_section("hobbies", {"what": "Chess", "since": 1990}, "Go", column=0)
-    page = compose(document, "0" * 24, format=admitted)
-    assert page["columns"][0][0]["items"] == [{"text": "Chess"}, {"text": "Go"}]
-    assert renderer.render(page).missing is None
 
 
 ARABIC = "arabic-teacher-elegant-ar"
@@ -238,47 +227,6 @@ def test_headings_in_capitals_are_words_for_programs_that_guess_by_position(
 
 
 @pytest.mark.parametrize("layout", EACH_LAYOUT)
-def test_a_short_section_and_the_last_bullets_of_an_entry_stand_on_one_page(
-    renderer: Renderer, layout: str
-) -> None:
-    document = load(SAMPLES["long-senior-career-high-performer-en"])
-    found = read_with_pdftotext(draw(renderer, document, layout), "-raw")
-    pages = [fold(page) for page in found.split("\f")]
-    bullets = [
-        each["bullets"][-2:]
-        for each in document["sections"]["experiences"]["items"]
-        if len(each.get("bullets") or []) > 1
-    ]
-    short = [
-        section.texts
-        for section in sections_of(document)
-        if section.heading in ("Career highlights", "Awards", "Certifications")
-    ]
-    assert len(bullets) > 5
-    assert len(short) == 3
-    for texts in (*bullets, *short):
-        assert any(all(fold(text) in page for text in texts) for page in pages), texts
-
-
-@pytest.mark.parametrize(
-    ("layout", "size_pt"),
-    [
-        *((one, b"9.6") for one in ("double", "single", "minimal")),
-        *((one, b"10.368") for one in ("ivyleague", "classic")),
-        ("newcondensed", b"8.928"),
-        ("condensed", b"8.64"),
-        ("multicolumn", b"9.12"),
-    ],
-)
-def test_the_size_of_the_text_is_that_of_the_style_times_that_of_the_layout(
-    renderer: Renderer, layout: str, size_pt: bytes
-) -> None:
-    pdf = Pdf(draw(renderer, with_section("summaries", {"text": "Builds. " * 99}), layout))
-    sizes = Counter(re.findall(rb"(\S+) Tf", pdf.streams))
-    assert sizes.most_common(1)[0][0] == size_pt
-
-
-@pytest.mark.parametrize("layout", EACH_LAYOUT)
 def test_all_that_is_painted_is_decoration_and_of_a_level_its_words_alone_are_read(
     renderer: Renderer, layout: str
 ) -> None:
@@ -319,3 +267,27 @@ def test_in_languages_from_right_to_left_columns_are_mirrored(
     english, arabic, hebrew = orders
     assert sorted(english) == ["111", "222"]
     assert arabic == hebrew == english[::-1]
+
+
+@pytest.mark.parametrize("layout", ["double", "ivyleague", "timeline", "condensed", "minimal"])
+def test_a_link_stands_with_what_it_is_of_and_not_as_the_first_line_of_the_text(
+    renderer: Renderer, layout: str
+) -> None:
+    more = {
+        "link": "https://lighthouse.example.org", "description": "Keeps ships off the rocks.",
+        "dateRange": {"fromYear": 2001},
+    }  # fmt: skip
+    for section, item in (
+        ("experiences", {"position": "Keeper", "workplace": "Tower", "location": "Faro"}),
+        ("experiences", {"position": "Keeper", "workplace": "Tower"}),
+        ("projects", {"title": "Keeper", "location": "Faro"}),
+        ("projects", {"title": "Keeper"}),
+    ):
+        found = read_with_pdftotext(
+            draw(renderer, with_section(section, item | more), layout), "-bbox"
+        )
+        words = re.findall(r'yMin="([\d.]+)".*>(\S+)</word>', found)
+        [top] = [float(at) for at, word in words if word == "lighthouse.example.org"]
+        line = {word for at, word in words if abs(float(at) - top) < 4}
+        assert {"Keeper", "Tower", "Faro", "2001"} & line
+        assert "Keeps" not in line

@@ -16,7 +16,7 @@ import pytest
 
 from resumes.analyzer import parse_imported, shown_view
 from resumes.analyzer.schema import SECTION_TYPES
-from resumes.rendering import FileType, PageOptions, Renderer, TooLong, compose
+from resumes.rendering import FileType, PageOptions, Renderer, compose
 from resumes.rendering.fonts import FOLDER
 from tests.support.documents import CORPUS, a_document, iter_files, with_each_field, with_section
 from tests.support.pdfs import (
@@ -129,14 +129,6 @@ def test_a_section_of_every_type_is_drawn_with_each_field_alone(
     assert_whole(draw(renderer, document), document)
 
 
-@pytest.mark.skipif(not JSON_RESUMES.exists(), reason="the corpus is not part of the project")
-@pytest.mark.slow
-def test_every_text_of_real_resumes_is_found(renderer: Renderer) -> None:
-    for _, body in iter_files(JSON_RESUMES):
-        document = shown_view(parse_imported(body).document)
-        assert_whole(draw(renderer, document), document)
-
-
 def test_headings_lists_links_and_quotations_are_real(renderer: Renderer) -> None:
     word = draw(renderer, load(SAMPLES["all-26-section-types-newcondensed-en"]))
     lines = [*word.lines()]
@@ -234,14 +226,6 @@ def test_an_anonymous_document_has_no_name_address_or_number_in_any_part(
     assert_anonymous(draw(renderer, document, is_anonymous=True), document)
 
 
-@pytest.mark.skipif(not JSON_RESUMES.exists(), reason="the corpus is not part of the project")
-@pytest.mark.slow
-def test_no_anonymous_document_of_a_real_resume_says_whose_it_is(renderer: Renderer) -> None:
-    for _, body in list(iter_files(JSON_RESUMES))[:40]:
-        document = shown_view(parse_imported(body).document)
-        assert_anonymous(draw(renderer, document, is_anonymous=True), document)
-
-
 def assert_anonymous(word: Word, document: dict[str, Any]) -> None:
     """No part of it says whose it is."""
     header = document["header"]
@@ -287,12 +271,6 @@ def test_no_text_breaks_the_document(renderer: Renderer) -> None:
     word = draw(renderer, document)
     assert absent([re.sub("[\x01\x08\ufffe]", "", text)], word.text) == []
     assert set(word.links) == {"https://x.example/%22'%3C%3E%7B%7D%7C%5E%60%5C"}
-
-
-def test_what_has_too_much_text_is_refused_by_the_name_of_the_format() -> None:
-    document = with_section("summaries", *[{"text": "word " * 4_000}] * 11)
-    with pytest.raises(TooLong, match="Too long for a Word document: the resume has 220,"):
-        compose(document, ID, PageOptions(file_type=FileType.WORD))
 
 
 @pytest.mark.slow
