@@ -2,7 +2,6 @@
 
 import json
 from calendar import month_name
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -240,12 +239,6 @@ def test_the_keywords_of_a_project_are_one_more_of_its_bullets(
         with_list("projects", project)
     )
     assert is_left_out == (bullets[-1] == "a")
-
-
-def test_no_sample_of_the_analyzer_format_is_taken_for_one(repository: Path) -> None:
-    for path in (repository / "sample_data").rglob("*.json"):
-        body = path.read_bytes()
-        assert outcome(parse_imported, body) == outcome(parse, body), path.name
 
 
 def test_a_json_resume_is_stored_as_an_analyzer_document() -> None:

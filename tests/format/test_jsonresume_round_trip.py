@@ -116,23 +116,6 @@ def test_a_score_is_divided_at_the_last_slash_if_it_is_too_long(
 
 
 @pytest.mark.parametrize(
-    ("profile", "expected"),
-    [
-        ({"network": "Somewhere", "url": "https://a.example"}, {"title", "link"}),
-        ({"network": "GitHub"}, {"title", "icon"}),
-        ({"network": "Somewhere", "username": ""}, {"title"}),
-    ],
-)
-def test_a_profile_has_no_field_that_nothing_was_said_of(
-    profile: dict[str, str], expected: set[str]
-) -> None:
-    made = parse_imported(orjson.dumps({"basics": {"profiles": [profile]}}), Format())
-    [section] = orjson.loads(made.document)["sections"].values()
-    [item] = section["items"]
-    assert item.keys() & {"title", "icon", "link"} == expected
-
-
-@pytest.mark.parametrize(
     ("key", "entry", "extra", "sections"),
     [
         ("work", {"name": "E", "startDate": "2020"}, {"summary": "s"},

@@ -9,7 +9,7 @@ import pytest
 
 from resumes import watched_folder
 from resumes.health.findings import Finding, Installation, Severity, remedy_for
-from resumes.health.import_checks import MAX_WAITING, WRITING_S, count_unclaimed, find_ignored_files
+from resumes.health.import_checks import count_unclaimed
 from resumes.store import Store, accounts, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
@@ -129,60 +129,6 @@ def test_files_that_nobody_takes_are_named_for_each_folder(
         ),
     ]
     assert notices[0].about != notices[1].about
-
-
-def test_each_file_that_is_ignored_has_its_reason(inbox: Path, tmp_path: Path) -> None:
-    now_s = 1_800_000_000.0
-    for folder in (
-        "ana/deep",
-        "zoe/old",
-        "ana/x.json",
-        "_failed",
-        ".importer",
-        "@eaDir",
-        "../away",
-    ):
-        (inbox / folder).mkdir(parents=True)
-    for name in (
-        *("ana/a.json", "ana/b.NDJSON", "ana/deep/c.json.gz"),  # taken
-        *("_failed/a.txt", ".importer/a.txt", "@eaDir/a.txt", "ana/.hidden"),  # never meant to be
-        *("../away/a.txt", "ana/x.json/y.txt"),  # where nobody looks
-        *("zoe/2.txt", "zoe/old/1.txt", "zoe/old/2.txt", "zoe/old/3.txt", "a.json", "ana/a.pdf"),
-    ):
-        (inbox / name).touch()
-    (inbox / "ana/l.json").symlink_to("/etc/hosts")
-    (inbox / "ana/away").symlink_to(tmp_path / "away")
-    os.mkfifo(inbox / "ana/f.json")
-    for name, age_s in (("new", WRITING_S), ("old", WRITING_S + 1)):
-        path = inbox / "zoe" / f"{name}.json.part"
-        path.touch()
-        os.utime(path, (now_s, now_s - age_s))
-
-    found = find_ignored_files(inbox, now_s=lambda: now_s)
-
-    ending = "no analyzer is set"
-    assert list(found.items()) == [
-        ("", [("a.json", "not in an account folder")]),
-        (
-            "ana",
-            [
-                ("a.pdf", ending),
-                ("away", "symbolic link"),
-                ("f.json", "not a regular file"),
-                ("l.json", "symbolic link"),
-                ("x.json", "not a regular file"),
-            ],
-        ),
-        (
-            "zoe",
-            [
-                ("2.txt", ending),
-                ("old.json.part", "temporary name"),
-                *((f"old/{number}.txt", ending) for number in (1, 2, 3)),
-            ],
-        ),
-    ]
-    assert sum(len(files) for files in find_ignored_files(inbox, max_names=2).values()) <= 2
 
 
 # Files and requests
@@ -305,21 +251,6 @@ def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watche
     assert second.text.endswith("for 5 minutes; another importer is now watching that folder")
 
 
-def test_one_of_another_folder_that_has_gone_silent_is_told_without_a_command(
-    installation: Installation, store: Store, clock: SteppingClock
-) -> None:
-    importers.register(store, an_importer(root="/srv/original/inbox"))
-    clock.advance(300)
-
-    [finding] = find(installation, "importer")
-
-    assert finding.severity is Severity.WARNING
-    assert "watched /srv/original/inbox, has not responded for 5 minutes" in finding.text
-    assert "drops off this list after 24 hours" in (finding.remedy or "")
-    assert finding.command is None
-    assert "watch" not in (finding.remedy or "")
-
-
 def test_files_that_wait_while_no_importer_runs_are_told(
     installation: Installation, store: Store, account: AccountInfo, inbox: Path
 ) -> None:
@@ -410,34 +341,6 @@ def test_files_that_an_importer_would_not_have_taken_yet_do_not_wait(
     assert counts == [not waits_at_s, 1]
 
 
-def test_an_importer_that_hangs_takes_no_files(
-    installation: Installation,
-    store: Store,
-    account: AccountInfo,
-    inbox: Path,
-    clock: SteppingClock,
-) -> None:
-    importers.register(store, an_importer(root=str(inbox.resolve())))
-    clock.advance(300)
-    drop(inbox / "acme/cv.json")
-
-    silent, waiting = find(installation, "importer")
-
-    assert "has not responded for 5 minutes" in silent.text
-    assert (waiting.severity, waiting.text) == (Severity.ERROR, f"1 file in {inbox} is {WAITING}")
-
-
-def test_a_backlog_is_not_counted_to_its_end(
-    installation: Installation, account: AccountInfo, inbox: Path
-) -> None:
-    for number in range(MAX_WAITING + 10):
-        drop(inbox / f"acme/{number}.json")
-
-    [finding] = find(installation, "importer")
-
-    assert finding.text == f"more than {MAX_WAITING:,} files in {inbox} are {WAITING}"
-
-
 def test_files_in_other_watched_folders_without_an_importer_lead_to_that_folder(
     installation: Installation, store: Store, account: AccountInfo, inbox: Path, tmp_path: Path
 ) -> None:
@@ -456,24 +359,4 @@ def test_files_in_other_watched_folders_without_an_importer_lead_to_that_folder(
     assert (finding.severity, finding.text) == (Severity.ERROR, f"2 files in {ours} are {WAITING}")
     assert finding.command == f"resumes watch '{ours}'"
     importers.register(store, an_importer(root=str(ours)))
-    assert {one.severity for one in find(installation, "importer")} == {Severity.OK}
-
-
-def test_files_held_in_a_folder_that_nobody_watches_are_told_though_another_is_watched(
-    installation: Installation, store: Store, account: AccountInfo, inbox: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "srv"
-    for number, root in enumerate(
-        (str(inbox.resolve()), str(other), "/srv/moved", "/srv/" + "x" * 300), 1
-    ):
-        a_file(store, account, f"{number:024}", FileOutcome.HELD, reason="quota_reached", root=root)
-    importers.register(store, an_importer(root=str(inbox.resolve())))
-    (other / "_held").mkdir(parents=True)
-
-    _, waiting = find(installation, "importer")
-
-    assert waiting.severity is Severity.WARNING
-    assert waiting.text == "files are held, but no importer is running to import them"
-    assert (waiting.remedy or "").startswith(f"Restart the importer for {other}")
-    importers.register(store, an_importer("2" * 16, root=str(other)))
     assert {one.severity for one in find(installation, "importer")} == {Severity.OK}

@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.session import Session
 from resumes.clock import timestamp
-from resumes.durations import span
 from resumes.health import checks
-from resumes.health.checks import read_names
-from resumes.health.findings import Installation, Severity, installation_of, remedy_for
+from resumes.health.findings import Installation, Severity, remedy_for
 from resumes.health.store_checks import check_sqlite
 from resumes.rendering import fonts as drawing_fonts
 from resumes.rendering.fonts import find_scripts, font_packages
@@ -20,10 +17,8 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import create
 from resumes.store.forgotten import Subject
 from resumes.store.plans import PlanChange
-from resumes.text import in_bytes
 from tests.health.conftest import MY_NAME, command_line, find
 from tests.support.clocks import SteppingClock
-from tests.support.pdfs import find_cjk_fonts
 from tests.support.resumes import a_mount, a_resume, mountinfo
 
 
@@ -200,21 +195,6 @@ def test_resumes_that_no_service_erases_are_told(
     )  # fmt: skip
 
 
-def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
-    installation: Installation, store: Store, clock: SteppingClock
-) -> None:
-    plans.set_plan_limits(store, PlanChange("free", max_resumes=0))
-    for number in range(12):
-        accounts.create_account(store, f"a{number}", plan="free")
-        api_keys.create_key(store, f"a{number}")
-    clock.advance(601)
-
-    full, unseen = find(installation, "quota"), find(installation, "keys")
-
-    assert (len(full), full[-1].text) == (11, "2 more full accounts")
-    assert (len(unseen), unseen[-1].text) == (11, "never shown: 2 more keys")
-
-
 def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
     installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
 ) -> None:
@@ -238,34 +218,6 @@ def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
 # What commands are called, whom a file belongs to, and words
 
 
-def test_all_commands_lead_to_the_installation(settings: Settings, tmp_path: Path) -> None:
-    home = tmp_path / "none"
-    session = Session(home=home)
-    away = settings.model_copy(update={"home": home})
-
-    found = list(
-        checks.iter_findings(Installation(lambda: away, session.store, session.command_line))
-    )
-
-    told = [f"{one.text} {one.remedy}" for one in found]
-    assert len([one for one in told if f"--home {home} up`" in one]) == 2
-    assert [one for one in told if "`resumes " in one and "--home" not in one] == []
-
-
-def test_commands_in_messages_begin_as_the_program_was_called(store: Store, tmp_path: Path) -> None:
-    called = "resumes --home '/srv/a b'"
-    installation = installation_of(store, Settings(home=tmp_path), called)
-
-    told = installation.typeable("No store. Create one with `resumes up` or `make demo`")
-
-    assert told == f"No store. Create one with `{called} up` or `make demo`"
-    assert installation.typeable(told) == told
-    assert installation.command_line("accounts", "create", "$x") == f"{called} accounts create '$x'"
-    with installation.store():
-        pass
-    assert accounts.list_accounts(store) == []  # it stays open
-
-
 def test_a_remedy_for_a_file_goes_by_who_asks(tmp_path: Path) -> None:
     other = 4_000_000_000
     path = tmp_path / "my file"
@@ -277,13 +229,6 @@ def test_a_remedy_for_a_file_goes_by_who_asks(tmp_path: Path) -> None:
     assert remedy_for(tmp_path, user_id=other) == as_owner
     assert remedy_for(tmp_path).startswith("Find out why its file system is read-only")
     assert remedy_for(tmp_path / "no") == f"Give user {MY_NAME} access to its folder"
-
-
-def test_how_long_and_how_much_in_words() -> None:
-    spans = [span(seconds) for seconds in (1, 119, 120, 7_199, 86_400)]
-    assert spans == ["1 second", "119 seconds", "2 minutes", "119 minutes", "24 hours"]
-    sizes = [in_bytes(count) for count in (0, 1_023, 1_536, 12 * 2**20, 2**40)]
-    assert sizes == ["0 B", "1023 B", "1.5 KiB", "12 MiB", "1,024 GiB"]
 
 
 # Fonts
@@ -326,43 +271,6 @@ def test_scripts_without_a_font_are_named_with_the_packages_to_install(
     assert finding.remedy == (
         f"Install fonts-noto-cjk and fonts-noto-core, or put a font into {settings.home / 'fonts'}"
     )
-
-
-@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
-def test_a_font_in_the_home_will_do(
-    installation: Installation, store: Store, account: AccountInfo, settings: Settings
-) -> None:
-    put(store, account, "李小明")
-    [before] = find(installation, "fonts")
-
-    (settings.home / "fonts").mkdir()
-    for font in find_cjk_fonts():
-        (settings.home / "fonts" / font.name).symlink_to(font)
-    [after] = find(installation, "fonts")
-
-    assert "in Chinese/Japanese, for which no font is installed" in before.text
-    assert after.severity is Severity.OK
-
-
-def test_where_nothing_can_be_drawn_it_says_so(
-    installation: Installation, store: Store, account: AccountInfo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resumes.rendering.renderer._PROGRAM", "/nonexistent")
-    put(store, account, "Հայկ")  # of which no other test asks
-
-    [finding] = find(installation, "fonts")
-
-    assert finding.severity is Severity.WARNING
-    assert finding.text == "PDFs cannot be generated: The PDF renderer process ended"
-
-
-def test_the_newest_resumes_are_looked_at_and_no_more(
-    store: Store, account: AccountInfo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks, "MAX_RESUMES", 2)
-    put(store, account, "First", "Second", "Third")
-
-    assert [name.split()[0] for name in read_names(store)] == ["Third", "Second"]
 
 
 def test_letters_that_chinese_and_japanese_share_are_japanese_beside_kana() -> None:

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from sqlalchemy import text, update
 from resumes.errors import StoreUnavailable
 from resumes.health import checks
 from resumes.health.findings import Installation, Severity, installation_of
-from resumes.health.import_checks import iter_importer_findings
 from resumes.health.metrics import QueryCache, read_metrics
 from resumes.health.store_checks import (
     LARGE_LOG_BYTES,
@@ -268,22 +267,6 @@ def test_the_doctor_looks_at_the_server_in_place_of_sqlite(settings: Settings) -
     assert [one for one in found if one.subject == "size" and "log" in one.text] == []
 
 
-def test_an_importer_of_another_machine_is_not_started_here(
-    settings: Settings, clock: SteppingClock, inbox: Path, shared_postgres: postgres.Server
-) -> None:
-    url = shared_postgres.url(shared_postgres.make_database())
-    with open_store(url, clock=clock) as store:
-        installation = Installation(lambda: settings, lambda: nullcontext(store), command_line)
-        importers.register(store, an_importer(root=str(inbox.resolve())))
-        clock.advance(300)
-
-        [elsewhere] = iter_importer_findings(installation, store, set(), host="other")
-        [here] = iter_importer_findings(installation, store, set(), host="host")
-
-    assert (elsewhere.severity, elsewhere.command) == (Severity.WARNING, None)
-    assert here.command == "resumes up"
-
-
 # Figures, and answers that cost much
 
 
@@ -340,23 +323,3 @@ def test_an_answer_counts_for_fifty_times_as_long_as_it_took(store: Store) -> No
     assert cache.get(ask, store) == 2
     cache.clear()
     assert cache.get(ask, store) == 3
-
-
-def test_slow_queries_run_again_after_the_cache_is_cleared(
-    installation: Installation, store: Store, account: AccountInfo
-) -> None:
-    times = iter(float(second) for second in range(1_000))
-    cache = QueryCache(lambda: next(times))
-    list(checks.iter_findings(installation, cache))
-    write(store, update(account_usage).values(resume_count=7))
-    a_file(store, account)
-
-    def states() -> dict[str, Severity]:
-        return {one.subject: one.severity for one in checks.iter_findings(installation, cache)}
-
-    kept = states()
-    cache.clear()
-    anew = states()
-
-    assert (kept["counters"], kept["files"]) == (Severity.OK, Severity.OK)
-    assert (anew["counters"], anew["files"]) == (Severity.ERROR, Severity.WARNING)

@@ -3,8 +3,6 @@
 import json
 import unicodedata
 from itertools import chain
-from pathlib import Path
-from random import Random
 from typing import Any, Final
 
 import pytest
@@ -15,9 +13,7 @@ from resumes.search.query import Kind, Query, hits, parse_query
 from resumes.search.texts import GROUPS
 from resumes.search.words import index_tokens
 from tests.support import finding
-from tests.support.documents import SECTIONS, a_document, iter_files, with_section
-
-CORPUS: Final = Path(__file__).parents[3] / "shared" / "corpus" / "analyzer-fake.tar.gz"
+from tests.support.documents import SECTIONS, a_document, with_section
 
 FAMILIES: Final = [
     family.split(" ")
@@ -168,29 +164,6 @@ def test_a_phrase_is_in_one_text() -> None:
     assert agree(document, "machine deep learning")
     assert not agree(document, '"machine learning"')
     assert not agree(document, '"deep water"')
-
-
-@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not part of the project")
-def test_they_agree_about_resumes_that_were_not_made_for_it() -> None:
-    random = Random(54)
-    found = 0
-    documents = [json.loads(content) for _, content in iter_files(CORPUS)]
-    for document in random.sample(documents, 20):
-        for _ in range(10):
-            words = " ".join(text for _, text in finding.iter_texts(document, None, None, None))
-            found += agree(document, _random_query(words.split(), random))
-    assert found > 25
-
-
-def _random_query(words: list[str], random: Random) -> str:
-    query = []
-    for _ in range(random.randint(1, 3)):
-        at = random.randrange(len(words))
-        phrase = " ".join(words[at : at + random.randint(2, 3)]).replace('"', "")
-        forms = (words[at], words[at][:4] + "*", words[at][:3], f'"{phrase}"', "zebra")
-        prefixes = ("", "", "-", "work:", "skill:", "-title:", "place:")
-        query.append(random.choice(prefixes) + random.choice(forms))
-    return " ".join(query)
 
 
 def found_by(text: str, *, is_typing: bool = False) -> list[str]:
