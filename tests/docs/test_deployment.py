@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import resumes
-from tests.support.pages import blocks, steps
+from tests.support.pages import steps
 
 pytestmark = pytest.mark.docs
 
@@ -58,38 +58,6 @@ def test_the_units_run_commands_that_there_are(repository: Path) -> None:
         told = CliRunner().invoke(resumes, [*path, "--help"])
         assert told.exit_code == 0, told.output
         assert all(option in told.output for option in options)
-
-
-@pytest.mark.parametrize(
-    ("unit", "line", "guide", "told"),
-    [
-        ("resumes-backup.service", r"--keep (\d+)$", "one-machine-with-backups", "the {} newest"),
-        ("resumes.service", r"^TimeoutStopSec=(\d+)$", "one-machine", "--stop-timeout {} "),
-    ],
-)
-def test_the_guide_says_what_the_unit_does(
-    repository: Path, unit: str, line: str, guide: str, told: str
-) -> None:
-    found = re.search(line, (repository / "deploy" / unit).read_text(), re.MULTILINE)
-    assert found is not None
-    page = (repository / "docs" / "guides" / f"{guide}.md").read_text()
-    assert told.format(found[1]) in page.lower()
-
-
-@pytest.mark.slow
-def test_the_wrapper_runs_the_program_with_the_settings_of_the_service(
-    repository: Path, tmp_path: Path
-) -> None:
-    guide = (repository / "docs" / "guides" / "one-machine.md").read_text()
-    ((_, lines),) = blocks(guide, "sh")
-    settings = tmp_path / "environment"
-    settings.write_text(f"RESUMES_DATABASE=sqlite:///{tmp_path}/none.db\n")
-    script = "\n".join(lines).replace("/etc/resumes/environment", str(settings))
-    script = script.replace("runuser -u resumes --", "").replace(
-        INSTALLED, beside_python("resumes")
-    )
-    done = subprocess.run(["sh", "-c", script, "resumes", "list"], capture_output=True, text=True)
-    assert (done.returncode, f"{tmp_path}/none.db" in done.stderr) == (3, True), done.stderr
 
 
 @pytest.mark.slow

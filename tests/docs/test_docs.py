@@ -1,12 +1,15 @@
 """What the docs promise is there, and what is there the docs name."""
 
+import ast
 import importlib.util
 import json
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 from xml.etree import ElementTree
 
 import click
@@ -20,11 +23,16 @@ from resumes.analyzer.schema import HEADER, LAYOUTS, SECTION_TYPES
 from resumes.errors import ErrorCode, ResumesError
 from resumes.import_reasons import Reason, find_hint
 from resumes.settings import Settings
-from resumes.store.import_ledger import FileOutcome
+from resumes.store import idempotency
+from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
+from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from resumes.watched_names import SYSTEM_FOLDERS, TEMPORARY
+from server import connections, deadlines, rate_limits, rendering_route, request, routes
 from server.openapi import document_bytes
 from server.request import STATUSES
+from tests.chaos import campaign
+from tests.chaos.campaign import FAILED
 from tests.support import pages
 from tui.keys import MODES
 from tui.store_calls import REMEDIES
@@ -323,17 +331,6 @@ def test_every_screen_and_surface_has_its_picture_which_loads_nothing(repository
     assert int.from_bytes(header[16:20]) >= SHARP_PX
 
 
-@pytest.mark.slow
-def test_the_screens_are_drawn_from_the_samples(draw: Draw, tmp_path: Path) -> None:
-    draw("draw", HOME=tmp_path / "home")
-
-    drawn = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
-    assert set(drawn) == {*SCREENS, "filter", COMMAND_LINE}
-    assert "demo" in drawn["accounts"]
-    assert "2026-01-31" in drawn["resumes"]
-    assert "2&#160;done" in drawn[COMMAND_LINE]
-
-
 def test_all_layouts_are_on_one_picture_and_on_the_page_beside_it(
     draw: Draw, tmp_path: Path, repository: Path
 ) -> None:
@@ -356,3 +353,122 @@ def test_the_pictures_are_those_of_this_checkout(
     for path in tmp_path.glob("*.*g"):
         committed = repository / "docs/pictures" / path.name
         assert path.read_bytes() == committed.read_bytes(), "run `make pictures`"
+
+
+# The figures that the pages give are those in force
+
+
+SETTINGS: Final = Settings()
+TIMEOUT: Final = f"{SETTINGS.client_timeout_s:g} s (`client_timeout_s`)"
+
+
+def as_word(number: float) -> str:
+    return {0.01: "hundredth", 0.75: "three quarters"}[number]
+
+
+def size(size_bytes: int) -> str:
+    """A size as the pages have it."""
+    mib = size_bytes / 1024**2
+    return f"{mib:g} MiB" if mib >= 1 else f"{mib * 1024:g} KiB"
+
+
+SENTENCES: Final = {
+    "api.md": [
+        f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours after the create",
+        f"if the first request does not finish within {routes.KEY_DEADLINE_S:g} seconds",
+        f"`limit` sets the page size, from 1 to {MAX_LIMIT} ({DEFAULT_LIMIT} by default)",
+        f"the request waited for {as_word(rendering_route.WAIT_SHARE)} of `pdf_timeout_s`",
+        f"may make {SETTINGS.rate_per_minute} requests a minute, "
+        f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
+        f"more than {rate_limits.MIN_REMAINING:,} tokens are left, the number may be "
+        f"too low by up to {rate_limits.BATCH_TOKENS} for each additional worker. The number is exact if the key has not been used in the last {as_word(rate_limits.FREQUENT_S)} of a",
+        f"| request line | {size(request.TARGET_BYTES + 16)} |",
+        f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
+        f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
+        f"| TLS handshake | {TIMEOUT} |",
+        f"the first byte of a later request | {TIMEOUT} |",
+        f"| pause before the next part of the body | {TIMEOUT} |",
+        f"| whole body | {SETTINGS.client_timeout_s:g} s, plus one second for each "
+        f"{size(deadlines.BODY_BYTES_PER_S)} received |",
+        f"less than {size(deadlines.READ_BYTES_PER_S)} a second | {TIMEOUT} |",
+        f"| idle connection | {deadlines.KEEP_ALIVE_S} s |",
+        f"| open connections | {SETTINGS.max_connections:,} per worker (`max_connections`), or fewer if",
+        f"| bodies in memory | {size(connections.BODY_MEMORY_BYTES)} per worker |",
+        f"If {connections.REFUSED_AT_ONCE} connections beyond the limit are already open, the service closes",
+        f"waits {deadlines.STOP_S:g} s for the rest of each incomplete request",
+    ],
+    "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of each failed, held or duplicate file"],
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_page_gives_the_figures_that_are_in_force(repository: Path, name: str) -> None:
+    text = " ".join((repository / "docs" / name).read_text(encoding="utf-8").split())
+    assert [sentence for sentence in SENTENCES[name] if sentence not in text] == []
+
+
+# The messages that head the chapters about problems
+
+
+FILLED_IN: Final = ("PDF", "retry", "restore", "removed or renamed", "older than this program")
+"""What the source has a name for, where a message has one of several words."""
+
+
+def test_every_message_on_the_page_is_in_the_source(repository: Path) -> None:
+    page = (repository / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^### (?:`` (.+) ``|`([^`]+)`)$", page, re.MULTILINE)
+    assert len(heads) > 40
+    texts = [(repository / "Makefile").read_text(encoding="utf-8")]
+    for path in (repository / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    said = "\n".join(texts)
+
+    for title in map("".join, heads):
+        parts = re.split("…|" + "|".join(FILLED_IN), title)
+        missing = [part.strip() for part in parts if part.strip() not in said]
+        assert not missing, f"docs/troubleshooting.md, {title}: {missing}"
+
+
+# The page of the faults that were injected
+
+
+NONE: Final = re.compile(
+    r"lost|duplicated|partially stored|inconsistent|repeated|skipped( by the polling client)?|violations"
+    r"|out of order|other errors|refused but stored|not imported|partially imported|over the limit"
+    r"|failed|errors|wrong decisions|unanswered|still open|connections left open"
+    r"|entries from other accounts"
+    r"|unexpected sequences|control characters|accepted( after the changes)?|accepted but unanswered"
+    r"|read errors|undetected changes|files changed|of them unexpected|sockets opened"
+    r"|stores that failed to open"
+)
+"""What a row counts of which there may be none."""
+
+
+@pytest.fixture(scope="module")
+def page(repository: Path) -> str:
+    return (repository / "docs" / "contributors" / "faults.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_page_has_a_row_for_each_case_of_each_test(page: str, repository: Path) -> None:
+    collect = [sys.executable, "-m", "pytest", "tests/chaos", "-m", "chaos", "--collect-only", "-q"]
+    line = [*collect, "--seed", "7"]
+    done = subprocess.run(line, cwd=repository, capture_output=True, text=True, check=True)
+    tests = re.findall(r"^tests/chaos/(test_\w+\.py::.+)$", done.stdout, re.MULTILINE)
+    numbers = {row.function: row.number for row in campaign.iter_rows()}
+
+    in_order = sorted(tests, key=lambda test: (numbers[test.partition("[")[0]], test))
+    assert [row.test for row in campaign.parse_rows(page)] == in_order
+
+
+def test_every_row_was_run_and_none_has_failed_or_lost_or_duplicated_anything(page: str) -> None:
+    rows = campaign.parse_rows(page)
+    assert [row.test for row in rows if not row.figures or row.figures == FAILED] == []
+    assert [row.test for row in rows if not row.seed] == []
+    # `0 lost`, `recovery 2 s`
+    counts = [figure.split(" ", 1) for row in rows for figure in row.figures.split(", ")]
+    known = [number for number, *name in counts if name and NONE.fullmatch(name[0])]
+    assert len(known) > len(rows)
+    assert set(known) == {"0"}

@@ -122,15 +122,6 @@ ELSEWHERE: Final = {"docs/tutorial.md"}
 """Whose commands have a test of their own."""
 
 
-def test_every_reason_is_that_of_a_command() -> None:
-    for name, reasons in NOT_RUN.items():
-        lines = [one.prompt.replace("$ ", "") + one.command for one in ALL[name]]
-        for begin in reasons:
-            assert any(line.startswith(begin) for line in lines), f"{name}: {begin}"
-    targets = re.findall(r"^([a-z][a-z-]*):", (REPOSITORY / "Makefile").read_text("utf-8"), re.M)
-    assert set(MAKES) <= set(targets)
-
-
 def test_every_page_with_commands_has_its_scene() -> None:
     assert {name for name, found in RUN.items() if found} - ELSEWHERE == set(SCENES)
 
@@ -212,21 +203,6 @@ def known_options(command: click.Command) -> set[str]:
         flag for one in command.get_params(context) for flag in (*one.opts, *one.secondary_opts)
     }
     return flags | {"--help", "--json"}
-
-
-def test_every_target_of_make_that_a_page_names_is_there() -> None:
-    targets = set(
-        re.findall(r"^([a-z][a-z-]*):", (REPOSITORY / "Makefile").read_text("utf-8"), re.M)
-    )
-    named = {target for _, span in spans() for target in re.findall(r"^make ([a-z][a-z-]*)", span)}
-    named |= {
-        target
-        for found in ALL.values()
-        for one in found
-        for target in re.findall(r"\bmake ([a-z][a-z-]*)", one.command)
-    }
-    assert named
-    assert named <= targets
 
 
 # What is to be written into files

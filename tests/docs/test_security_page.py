@@ -10,14 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import httpx
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from resumes.analyzer import DEFAULT_FORMAT
-from server.openapi import description_files, document_bytes
-from tests.support.api.serving import serve_here
+from server.openapi import document_bytes
 from tests.support.programs import call, run, running, succeed
 
 pytestmark = pytest.mark.docs
@@ -119,15 +116,6 @@ def imported(source: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_what_the_page_says_of_caches_is_so(page: str, tmp_path: Path) -> None:
-    told = page.split("### API8")[1].split("### API9")[0]
-    with serve_here(tmp_path) as place:
-        answers = [httpx.get(place.url + path) for path in description_files(DEFAULT_FORMAT)]
-    kept = {answer.headers["Cache-Control"].split(", ")[-1] for answer in answers}
-    assert {"no-cache", "immutable"} == kept
-    assert all(f"`{word}`" in told for word in (*kept, "no-store"))
-
-
 # The locked packages
 
 LISTS: Final = {
@@ -171,11 +159,3 @@ def test_the_locks_have_what_is_asked_for_with_hashes_and_name_no_index(reposito
             wanted += [line for line in lines if line and not line.startswith("#")]
         assert wanted
         assert [one for one in wanted if not is_met(Requirement(one), locked(text))] == []
-
-
-def test_both_locks_of_one_environment_have_the_same_versions(repository: Path) -> None:
-    runtime, dev = (
-        {*map(str, locked((repository / "requirements" / name).read_text(encoding="utf-8")))}
-        for name in ("runtime.txt", "dev.txt")
-    )
-    assert runtime <= dev

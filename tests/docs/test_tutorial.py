@@ -1,19 +1,25 @@
 """The five minutes of the tutorial, and the program at their end when things go wrong."""
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 from urllib.request import urlopen
 
+import httpx
+import pypdf
 import pytest
 
 from resumes.store import accounts, api_keys
 from resumes.store.store import reopen_store
+from tests.support.api.builders import RESUMES, Client, error_of
+from tests.support.api.serving import Place, serve_here
 from tests.support.pages import blocks, steps
-from tests.support.programs import call, running, serving, succeed, wait_until, walk
+from tests.support.programs import call, serving, succeed, wait_until, walk
 from tests.support.reading import make_world, play
 from tests.support.stores import open_home
 
@@ -100,21 +106,6 @@ def test_a_file_that_is_sent_twice_is_one_resume(url: str, key: str) -> None:
 
 
 @pytest.mark.slow
-def test_all_pages_are_listed(url: str, key: str, home: Path) -> None:
-    many = home / "many.ndjson"
-    lines = [f'{{"header": {{"name": "Person {n}"}}, "sections": {{}}}}' for n in range(250)]
-    many.write_text("\n".join(lines), encoding="utf-8")
-    succeed(home, "import", str(many))
-
-    code, printed, _ = finish(integrate(url, key))
-
-    assert code == 0
-    assert [line.partition("  ")[2] for line in printed] == [
-        f"Person {n} Resume" for n in range(250)
-    ]
-
-
-@pytest.mark.slow
 def test_who_asked_too_often_waits_and_has_an_answer(
     home: Path, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,21 +140,6 @@ def test_a_create_is_sent_again_until_the_store_takes_it(home: Path, url: str, k
 
 
 @pytest.mark.slow
-def test_a_service_that_is_not_there_yet_is_waited_for(home: Path, key: str) -> None:
-    with serving(home) as url:
-        port = url.rpartition(":")[2]
-    program = integrate(url, key, FILE)
-
-    with running(home, "serve", "--json", "--port", port) as again:
-        assert again.stdout is not None
-        assert again.stdout.readline()
-        code, printed, _ = finish(program)
-
-    assert code == 0
-    assert len(printed) == 2
-
-
-@pytest.mark.slow
 def test_what_is_refused_is_told_and_not_sent_again(url: str, key: str) -> None:
     bad = REPOSITORY / "sample_data" / "bad" / "year-as-text.json"
 
@@ -174,31 +150,65 @@ def test_what_is_refused_is_told_and_not_sent_again(url: str, key: str) -> None:
     assert count(url, "create", 400) == 1
 
 
-@pytest.mark.slow
-def test_what_is_missing_or_no_resume_service_is_told_in_a_line(tmp_path: Path) -> None:
-    told = "Set API to the address of the service, and KEY to an API key.\n"
-    for variables in ({}, {"API": "http://127.0.0.1:9"}, {"KEY": "any"}):
-        assert finish(begin(**variables)) == (2, [], told)
-    absent = integrate("http://127.0.0.1:9", "any", Path("nowhere.json"))
-    assert finish(absent) == (2, [], "Cannot read nowhere.json: No such file or directory\n")
-    with serving(tmp_path) as url:
-        code, _, told = finish(begin(API=f"{url}/docs", KEY="any"))
-    assert (code, told.count("\n")) == (1, 1)
-    assert told.endswith("is not a resume service: its response is not JSON\n")
+# The analyzer of the docs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("target", "told"),
-    [
-        ("install", 'is .venv/bin/resumes. In this terminal: export PATH="$PWD/.venv/bin:$PATH"\n'),
-        ("demo ARGS=--once", " resumes, as the API lists them:\n"),
-    ],
-)
-def test_make_needs_nothing_more_where_it_was_installed(target: str, told: str) -> None:
-    words = ["make", "--directory", str(REPOSITORY), "--no-print-directory"]
-    made = ["--assume-old=.venv/runtime", *target.split()]
+SAMPLE = REPOSITORY / "sample_data" / "java-developer-porto-compact-en.json"
+EXAMPLE = (sys.executable, str(REPOSITORY / "docs" / "examples" / "analyzer.py"), "{file}")
 
-    done = subprocess.run([*words, *made], capture_output=True, text=True, check=True, timeout=120)
 
-    assert told in done.stdout
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A server with the example as its analyzer."""
+    with serve_here(tmp_path_factory.mktemp("home"), analyzer=EXAMPLE) as place:
+        yield place
+
+
+@pytest.fixture
+def client(place: Place) -> Iterator[Client]:
+    yield (client := place.client())
+    client.close()
+
+
+def upload(client: Client, content: bytes, name: str = "ada.pdf") -> httpx.Response:
+    return client.request("POST", f"{RESUMES}/upload", files={"file": (name, content)})
+
+
+def test_the_example_reads_the_pdf_of_a_sample(client: Client) -> None:
+    sent = json.loads(SAMPLE.read_text())
+    resume_id = client.create(sent).json()["id"]
+    pdf = client.request("GET", f"{RESUMES}/{resume_id}/pdf?layout=single").content
+
+    answer = upload(client, pdf)
+
+    assert (answer.status_code, answer.json().keys()) == (200, {"id"})
+    found = client.get(answer.json()["id"]).json()
+    for name in ("name", "email", "phone"):
+        assert found["header"][name] == sent["header"][name]
+    [summary] = [
+        item["text"]
+        for item in found["sections"]["summaries"]["items"]
+        if "quiet weekends" in item["text"]
+    ]
+    assert "Banco Moinho Novo" not in summary
+    parts = {item["title"]: item["description"] for item in found["sections"]["customs"]["items"]}
+    assert "Banco Moinho Novo" in parts["Experience"]
+    assert parts.keys() >= {"Experience", "Education", "Skills"}
+
+
+def test_the_example_says_what_it_cannot_read(client: Client) -> None:
+    empty, locked = BytesIO(), BytesIO()
+    with pypdf.PdfWriter() as writer:
+        writer.add_blank_page(100, 100)
+        writer.write(empty)
+        writer.encrypt("secret", algorithm="RC4-128")
+        writer.write(locked)
+    for content, name, words in (
+        (empty.getvalue(), "a.pdf", "The PDF has no text; it may be a scan"),
+        (locked.getvalue(), "a.pdf", "The PDF has a password. Remove it, and send the file again"),
+        (b"%PDF-1.7 damaged", "a.pdf", "The file is not a PDF, or is damaged"),
+        (b"PK\3\4 Word", "a.docx", "This analyzer reads only PDFs. Send the resume as a PDF"),
+    ):
+        refused = error_of(upload(client, content, name))
+        assert refused["status"] == 422
+        assert refused["error"].endswith(words), refused
