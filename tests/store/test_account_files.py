@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resumes.errors import Conflict, InvalidArgument, NotFound, StoreIncompatible
+from resumes.errors import Conflict, InvalidArgument, StoreIncompatible
 from resumes.output_files import OutputFile
 from resumes.store import Store, accounts, api_keys, creation, open_store
 from resumes.store.accounts import AccountInfo
@@ -134,19 +134,6 @@ def test_an_export_is_of_one_moment(
     assert rows_of(tmp_path / "file") == before
     import_account(store, tmp_path / "file", name="again")
     assert ids_of(store, "again") == first
-
-
-@pytest.mark.engines
-def test_an_account_that_is_closed_or_not_there_leaves_no_file(
-    store: Store, ana: AccountInfo, tmp_path: Path
-) -> None:
-    import_resumes(store, ana, 1)
-    accounts.delete_account(store, "ana", with_resumes=True, should_continue=lambda gone: False)
-    before = names_in(tmp_path)
-    for name in ("ana", "bo"):
-        with pytest.raises(NotFound):
-            exported(store, tmp_path / "file", name)
-    assert names_in(tmp_path) == before
 
 
 def test_an_account_file_is_neither_a_store_nor_a_backup(
@@ -351,6 +338,7 @@ WRONG: dict[str, list[Any]] = {
     "imported_files.items": [
         "not json", "[1,2]", "[" * 5_000, ITEMS % "{}", "x" * (MAX_ITEMS_CHARS + 1),
         (ITEMS % PROBLEM).replace('"held"}', '"done"}'),
+        (ITEMS % PROBLEM).replace('"held":1', '"held":-1'), (ITEMS % PROBLEM).replace("0,", '"0",', 1),
         (ITEMS % PROBLEM).replace("line 1", "\\u0000"),
         ITEMS % ",".join([PROBLEM] * 51),
     ],

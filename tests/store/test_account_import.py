@@ -1,9 +1,7 @@
 """An account on its way in."""
 
 import shutil
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +11,6 @@ from sqlalchemy import text
 from resumes.errors import (
     Conflict,
     InvalidArgument,
-    InvalidKey,
     NotFound,
     StoreIncompatible,
     StoreUnavailable,
@@ -25,7 +22,6 @@ from resumes.store import (
     creation,
     identifiers,
     import_history,
-    open_store,
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
@@ -34,7 +30,7 @@ from resumes.store.sqlite.store import MIN_FREE_BYTES
 from resumes.store.transfer.account_import import import_account
 from resumes.store.transfer.copies import CopyProgress, OnProgress, Stage
 from tests.store.conftest import SteppingClock
-from tests.support.resumes import a_claim, a_resume
+from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     MakeAccount,
     a_file,
@@ -42,7 +38,6 @@ from tests.support.store.builders import (
     held_by,
     ids_of,
     import_resumes,
-    index_all,
     tamper,
 )
 
@@ -104,36 +99,6 @@ def test_an_account_comes_back_as_it_was(store: Store, ana: AccountInfo, path: P
     assert accounts.list_wrong(store) == []
 
 
-def test_an_account_goes_from_one_engine_to_another_and_back(
-    store: Store, an_account: MakeAccount, path: Path, tmp_path: Path
-) -> None:
-    an_exported_account(store, an_account, 3, path)
-    with open_store(f"sqlite:///{tmp_path / 'other.db'}") as other:
-        back = take(other, path)
-        other_path = exported(other, tmp_path / "other.account")
-        again = take(store, other_path, name="again")
-    assert ids_of(store, "again") == ids_of(store, "ana")
-    assert back.last_id_us == again.last_id_us == accounts.get_account(store, "ana").last_id_us
-
-
-def test_what_was_imported_once_is_known_after_the_move_and_the_rest_comes_after_it(
-    store: Store, ana: AccountInfo, path: Path
-) -> None:
-    ids = import_resumes(store, ana, 3)
-    back = take(store, exported(store, path), name="again", plan="free")
-    again = [a_resume("Ada 2", item=2, with_digest=True)]
-    (same_claim,) = creation.create(store, back.id, again, claim=a_claim())
-    (same_content,) = creation.create(store, back.id, again, claim=a_claim("7" * 24))
-    assert same_claim == creation.Created(ids[1], replayed=True)
-    assert same_content == creation.Duplicate(ids[1])
-    (new,) = import_resumes(store, back, 4)[-1:]
-    assert new > ids[-1]
-    index_all(store)
-    with store.read() as connection:
-        last_seq = text("SELECT last_seq FROM search_progress WHERE account_id = :id")
-        assert connection.execute(last_seq, {"id": back.id}).scalar_one() == 4
-
-
 def test_an_account_keeps_what_its_plan_here_does_not_allow(
     store: Store, an_account: MakeAccount, path: Path
 ) -> None:
@@ -188,25 +153,6 @@ def test_a_key_that_counts_here_is_refused_and_nothing_stays(
         assert names(store) == ["ana"]
     api_keys.revoke_key(store, new.id)
     assert take(store, same_id, name="again").name == "again"
-
-
-@pytest.mark.slow
-def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
-    store: Store, ana: AccountInfo, path: Path
-) -> None:
-    new = api_keys.create_key(store, "ana")
-    exported(store, path, with_keys=True)
-    api_keys.revoke_key(store, new.id)
-
-    bo = take(store, path, name="bo")
-
-    assert api_keys.authenticate(store, new.secret).account_id == bo.id
-    assert api_keys.get_key(store, new.id).account == "bo"
-    next_one = api_keys.rotate_key(store, new.id)
-    assert api_keys.authenticate(store, next_one.secret).account_id == bo.id
-    api_keys.revoke_key(store, new.id)
-    with pytest.raises(InvalidKey):
-        api_keys.authenticate(store, new.secret)
 
 
 @pytest.mark.slow
@@ -286,46 +232,6 @@ def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
     assert api_keys.authenticate(store, key.secret).account_id == back.id
 
 
-@pytest.mark.slow
-def test_a_key_of_an_import_that_was_killed_is_said_to_be_of_that(
-    store: Store, ana: AccountInfo, path: Path
-) -> None:
-    new = api_keys.create_key(store, "ana")
-    import_resumes(store, ana, 1)
-    exported(store, path, with_keys=True)
-    accounts.delete_account(store, "ana", with_resumes=True)
-
-    def kill(rows: int) -> None:
-        if rows > 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        take(store, path, on_progress=at_slices(kill))
-    with pytest.raises(Conflict, match=f"{new.id} .* `resumes accounts delete ana~import --with"):
-        take(store, path, name="bo")
-    accounts.delete_account(store, "ana~import", with_resumes=True)
-    assert take(store, path, name="bo").name == "bo"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_begun_anew", [False, True])
-def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on(
-    store: Store, an_account: MakeAccount, url: str, path: Path, is_begun_anew: bool
-) -> None:
-    an_exported_account(store, an_account, 2, path)
-    cut = at_slices(lambda rows: store.write_queue.close())
-    with pytest.raises(StoreUnavailable) as failure:
-        take(store, path, name="again", on_progress=cut, slice_rows=2)
-    assert "import the account again" in failure.value.message
-    assert "`resumes accounts delete again~import --with-resumes --yes`" in failure.value.message
-    with open_store(url) as other:
-        if is_begun_anew:
-            assert take(other, path, name="again").resume_count == 2
-        else:
-            accounts.delete_account(other, "again~import", with_resumes=True)
-        assert names(other) == ["again", "ana"][not is_begun_anew :]
-
-
 def test_a_file_that_changes_while_it_is_imported_is_imported_as_it_was(
     store: Store, an_account: MakeAccount, path: Path
 ) -> None:
@@ -374,38 +280,6 @@ def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it
         take(store, path, name="again", on_progress=at_slices(begin_to_delete), slice_rows=2)
     assert stored[-1] == begins_at
     assert names(store) == ["ana"]
-
-
-@pytest.mark.slow
-def test_an_import_that_another_has_replaced_leaves_the_other_alone(
-    store: Store, an_account: MakeAccount, clock: SteppingClock, path: Path
-) -> None:
-    an_exported_account(store, an_account, 6, path)
-    has_begun, go_on = threading.Event(), threading.Event()
-
-    def wait(rows: int) -> None:
-        if rows == 2:
-            has_begun.set()
-            assert go_on.wait(30)
-
-    with ThreadPoolExecutor(1) as pool:
-        others: list[Future[AccountInfo]] = []
-
-        def be_replaced(rows: int) -> None:
-            if rows == 2:
-                clock.advance(1)
-                other = pool.submit(
-                    take, store, path, name="again", on_progress=at_slices(wait), slice_rows=2
-                )
-                others.append(other)
-                assert has_begun.wait(30)
-
-        with pytest.raises(Conflict, match="deleted during the import"):
-            take(store, path, name="again", on_progress=at_slices(be_replaced), slice_rows=2)
-        go_on.set()
-        assert others[0].result().resume_count == 6
-    assert names(store) == ["again", "ana"]
-    assert accounts.list_wrong(store) == []
 
 
 def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(

@@ -18,7 +18,7 @@ from resumes.store import (
     plans,
     stored_resumes,
 )
-from resumes.store.accounts import AccountInfo, AccountSummary
+from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.plans import AffectedAccounts, PlanChange, PlanImpact, PlanInfo
 from resumes.store.schema import metadata
@@ -37,20 +37,6 @@ from tests.support.store.builders import (
 
 pytestmark = pytest.mark.engines
 NO_ACCOUNTS = AffectedAccounts(0, [])
-
-
-def test_a_new_account_is_free_and_empty_listed_by_name_and_a_name_is_taken_once(
-    store: Store,
-) -> None:
-    for name in ("cy", "ana", "bo"):
-        account = accounts.create_account(store, name)
-        assert (account.plan, account.resume_count, account.max_resumes) == ("free", 0, 5)
-        assert (account.free_places, account.last_resume_at) == (5, None)
-        assert accounts.get_summary(store, account.id) == AccountSummary(0, 0, None, 0, 0)
-    assert accounts.count_active_keys(store) == {}
-    assert [account.name for account in accounts.list_accounts(store)] == ["ana", "bo", "cy"]
-    with pytest.raises(Conflict, match='"ana" already exists'):
-        accounts.create_account(store, "ana")
 
 
 @pytest.mark.parametrize("name", ["", "-a", "A", "a b", "a" * 64, "ä", "a/b", "..", "a\n"])
@@ -129,34 +115,6 @@ def test_the_latest_hundred_former_names_are_kept(store: Store, ana: AccountInfo
     assert accounts.get_account(store, "n101").folders[-2:] == ["n99", "n100"]
     assert len(accounts.get_account(store, "n101").folders) == 101
     accounts.create_account(store, "ana")
-
-
-def test_unknown_accounts_and_plans_are_not_found_and_the_known_plans_are_named(
-    store: Store,
-) -> None:
-    assert accounts.find_account(store, "ana") is None
-    for call in (
-        lambda: accounts.get_account(store, "ana"),
-        lambda: accounts.set_plan(store, "ana", "pro"),
-        lambda: accounts.delete_account(store, "ana"),
-    ):
-        with pytest.raises(NotFound, match='Account not found: "ana"'):
-            call()
-    with pytest.raises(NotFound, match="free, pro, business"):
-        accounts.create_account(store, "ana", plan="gold")
-    accounts.create_account(store, "ana")
-    with pytest.raises(NotFound, match="free, pro, business"):
-        accounts.set_plan(store, "ana", "gold")
-
-
-def test_a_change_of_plan_counts_at_once(store: Store, an_account: MakeAccount) -> None:
-    account = an_account(plan="free")
-    assert len(add_resumes(store, account, 6)) == 5
-    accounts.set_plan(store, "ana", "pro")
-    assert len(add_resumes(store, account, 1)) == 1
-    for plan, is_over in (("business", False), ("free", True)):
-        accounts.set_plan(store, "ana", plan)
-        assert accounts.get_account(store, "ana").is_over is is_over
 
 
 def test_an_account_tells_when_its_newest_resume_came_in_and_goes_with_it_only_when_that_is_said(
@@ -296,21 +254,6 @@ def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> No
         plans.get_plan(store, "gold")
     with pytest.raises(Conflict, match='Plan "fast" already exists'):
         plans.set_plan_limits(store, fast)
-
-
-def test_a_change_leaves_what_it_does_not_name(store: Store) -> None:
-    for change, expected in (
-        (
-            PlanChange("business", 7),
-            PlanInfo(name="business", max_resumes=7, api_listing=True, accounts=0),
-        ),
-        (
-            PlanChange("business", 8, api_listing=False),
-            PlanInfo(name="business", max_resumes=8, api_listing=False, accounts=0),
-        ),
-    ):
-        plans.set_plan_limits(store, change)
-        assert plans.get_plan(store, "business") == expected
 
 
 def test_a_plan_may_allow_as_many_resumes_as_any_engine_counts(

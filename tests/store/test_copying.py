@@ -12,8 +12,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store import Store, accounts, open_store, plans, stored_resumes
@@ -34,7 +32,6 @@ from tests.support.store.builders import (
     count_all,
     count_rows,
     damage,
-    fill_store,
     free_maximum,
     held_by,
     ids_of,
@@ -104,31 +101,6 @@ def test_a_copy_there_and_back_holds_the_same(source: Store, place: str, tmp_pat
     # A copy that was copied on is not the store to use.
     with pytest.raises(Conflict, match="already has account"):
         copies.copy(source, place)
-
-
-@settings(
-    max_examples=2,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    st.lists(
-        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40),
-        min_size=1,
-        max_size=5,
-    )
-)
-def test_any_text_comes_through_there_and_back(
-    engine: Engine, tmp_path_factory: pytest.TempPathFactory, names: list[str]
-) -> None:
-    folder, other = tmp_path_factory.mktemp("ends"), tmp_path_factory.mktemp("between")
-    last = f"sqlite:///{folder / 'last.db'}"
-    with open_store(f"sqlite:///{folder / 'first.db'}") as first, engine.a_store(other) as url:
-        fill_store(first, resumes=len(names), names=tuple(f"A {name}" for name in names))
-        there = copies.copy(first, url)
-        with open_store(url) as between:
-            assert copies.copy(between, last) == there == held_by(first)
 
 
 def test_more_rows_than_one_statement_inserts_are_copied(place: str, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -18,14 +17,12 @@ from resumes.store import (
     forgotten,
     import_history,
     import_ledger,
-    open_store,
     schema,
     stored_resumes,
 )
 from resumes.store.creation import Created, IdempotencyKey, NewResume
 from resumes.store.forgotten import Subject
 from resumes.store.import_ledger import FileOutcome, Items, Problem, Verdict
-from resumes.store.transfer import copies
 from tests.support.resumes import a_claim, a_document
 from tests.support.store.builders import (
     MakeAccount,
@@ -121,16 +118,6 @@ def test_repeats_of_what_was_stored_are_refused_too_and_the_ledger_names_nobody(
         "forgotten",
     )
     assert not import_history.find_source(store, file)
-
-
-def test_a_copy_keeps_the_promise(store: Store, an_account: MakeAccount, tmp_path: Path) -> None:
-    an_account("mine")
-    forgotten.remember(store, [Subject.of_email(ADA)])
-    url = f"sqlite:///{tmp_path}/copy.db"
-    copies.copy(store, url)
-    with open_store(url) as copied:
-        mine = accounts.get_account(copied, "mine")
-        assert isinstance(create(copied, mine, a_person("Ada", email=ADA)), PersonErased)
 
 
 def test_no_table_has_anything_of_a_person_and_all_of_others(

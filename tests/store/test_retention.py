@@ -193,27 +193,6 @@ def test_of_three_that_erase_at_once_each_resume_is_erased_once(
     assert (held(store, ana), held(store, bo), find_flaws(store)) == (1, 0, [])
 
 
-def test_of_two_services_that_begin_at_once_one_sweeps(
-    store: Store, url: str, clock: SteppingClock, ana: AccountInfo
-) -> None:
-    keep(store, ana.plan, 1)
-    add_resumes(store, ana, SLICE_RESUMES)
-    clock.advance(DAY_S + 1)
-    with open_store(url, clock=clock) as other:
-        # The second begins after the first has seen that a sweep is due, and before it has begun.
-        is_first = [True]
-        write = store.write
-
-        def overtaken(change: object, **options: object) -> object:
-            if is_first.pop() if is_first else False:
-                assert sweep(other) == SLICE_RESUMES
-            return write(change, **options)  # type: ignore[arg-type]
-
-        store.write = overtaken  # type: ignore[method-assign,assignment]
-        assert sweep(store) == 0
-    assert held(store, ana) == 0
-
-
 def test_a_service_sweeps_by_itself(store: Store, clock: SteppingClock, ana: AccountInfo) -> None:
     keep(store, ana.plan, 1)
     add_resumes(store, ana, 3)

@@ -2,23 +2,15 @@
 resume that is removed or changed."""
 
 import logging
-import os
-import subprocess
-import sys
-import textwrap
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from sqlalchemy import text as sql
-from sqlmodel import Session
 
 from resumes.analyzer import parse
-from resumes.errors import StoreUnavailable
 from resumes.store import (
     Store,
     accounts,
@@ -32,13 +24,8 @@ from resumes.store import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import NewResume
 from resumes.store.plans import PlanChange
-from resumes.store.schema import Document, ResumeRow
 from resumes.store.search_index import (
-    BUSY_SHARE,
     CLEANING_INTERVAL_S,
-    IDLE_SHARE,
-    SLICE_ACCOUNTS,
-    SLICE_RESUMES,
     YIELD_S,
     IndexedCount,
     Indexer,
@@ -60,14 +47,14 @@ from tests.support.store.builders import (
     indexed_words,
     lose_table,
     made_ids,
+    python_running,
+    read_lines,
 )
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
 INTERVAL_S = 0.01
-
-ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def indexed(store: Store) -> int:
@@ -79,18 +66,6 @@ def found(store: Store, account: AccountInfo, query: str) -> list[str]:
         return search.find_page(store, account.id, query, cursor=cursor, timeout_s=60).page
 
     return [entry.id for entry in entries_of(read)]
-
-
-def test_an_account_is_a_range_of_entries_of_its_own(store: Store, an_account: MakeAccount) -> None:
-    mine, theirs = an_account("mine"), an_account("theirs")
-    for account in (mine, theirs, mine):
-        add_people(store, account, "Ada")
-        index_all(store)
-    assert len(found(store, mine, "ada")) == 2
-    assert len(found(store, theirs, "ada")) == 1
-    with store.read() as connection:
-        numbers = connection.execute(sql("SELECT number FROM search_progress ORDER BY number"))
-        assert numbers.scalars().all() == [1, 2]
 
 
 def test_a_slice_is_added_without_what_went_since_it_was_read(
@@ -132,42 +107,6 @@ def test_what_is_deleted_takes_its_words_along_and_no_number_is_used_again(
         assert list_behind(store) == []  # although its newest resume went
     with store.read() as connection:
         assert connection.execute(sql("SELECT last_seq FROM search_progress")).scalars().one() == 2
-
-
-@pytest.mark.slow
-def test_a_large_account_goes_with_its_entries_also_when_some_were_removed_by_hand(
-    store: Store, an_account: MakeAccount
-) -> None:
-    account, other = an_account("ana"), an_account("bo")
-    for some in (account, other):
-        add_resumes(store, some, 600)
-    index_all(store)
-    few = f"id IN (SELECT id FROM search_entries WHERE account_id = '{account.id}' LIMIT 2)"
-    damage(store, f"DELETE FROM search_entries WHERE account_id = '{account.id}' AND {few}")
-    assert accounts.delete_account(store, "ana", with_resumes=True) == 600
-    assert len(found(store, other, "ada")) == 600
-    with store.read() as connection:
-        rows = connection.execute(sql("SELECT DISTINCT account_id FROM search_entries"))
-        assert rows.scalars().all() == [other.id]
-
-
-def test_a_resume_that_is_changed_is_found_by_its_new_words(store: Store, ana: AccountInfo) -> None:
-    changed, later = add_people(store, ana, "Ada", "Bo")
-    for is_indexed in (False, True):
-        if is_indexed:
-            index_all(store)
-
-        def change(session: Session) -> None:
-            resume = session.get_one(ResumeRow, (ana.id, changed))
-            stored = session.get_one(Document, (ana.id, changed))
-            resume.name = "Zoe"
-            stored.document = stored.document.replace("Ada", "Zoe")
-            search_index.replace(session, ana.id, resume, stored.document)
-
-        store.write(change, account_id=ana.id)
-    assert found(store, ana, "ada") == []
-    assert found(store, ana, "zoe") == [changed]
-    assert found(store, ana, "-nobody") == [changed, later]
 
 
 def test_a_resume_that_is_changed_while_it_is_indexed_is_read_again(
@@ -254,20 +193,6 @@ def test_a_step_ends_with_a_document_that_makes_it_large(
     assert indexed(store) == 6
 
 
-def test_a_step_is_for_several_accounts(store: Store, an_account: MakeAccount) -> None:
-    one, two = an_account("one"), an_account("two")
-    add_resumes(store, one, SLICE_RESUMES // 2)
-    add_resumes(store, two, SLICE_RESUMES)
-    Indexer(store).step()
-    assert indexed(store) == SLICE_RESUMES
-    for number in range(SLICE_ACCOUNTS + 3):
-        add_resumes(store, an_account(f"account-{number}"), 1)
-    while list_behind(store):
-        with suppress(StoreUnavailable):  # on a server, new accounts race for their numbers
-            Indexer(store).step()
-    assert indexed(store) == SLICE_RESUMES + SLICE_RESUMES // 2 + SLICE_ACCOUNTS + 3
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -341,42 +266,6 @@ def step(store: Store, meanwhile: Callable[[], object]) -> float:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "commit", commit_later)
         return Indexer(store, interval_s=INTERVAL_S).step()
-
-
-@pytest.mark.timing
-@pytest.mark.sqlite("a server adds more at once")
-def test_a_step_adds_a_slice_and_rests_longer_while_more_comes_in_or_there_is_other_work(
-    store: Store, ana: AccountInfo
-) -> None:
-    # Adding took little of the real clock.
-    busy = pytest.approx(1 / BUSY_SHARE - 1, rel=0.5)
-    idle = pytest.approx(1 / IDLE_SHARE - 1, rel=0.5)
-    is_busy = iter([False, False, True, False, False]).__next__
-    indexer = Indexer(store, interval_s=INTERVAL_S, clock=Looks(), is_busy=is_busy)
-    add_resumes(store, ana, 5 * SLICE_RESUMES)
-    assert [indexer.step() for _ in range(4)] == [busy, idle, busy, idle]
-    assert indexed(store) == 4 * SLICE_RESUMES
-    assert [indexer.step(), indexer.step()][1] == INTERVAL_S
-    assert indexed(store) == 5 * SLICE_RESUMES
-
-
-@pytest.mark.sqlite("its version")
-def test_a_store_that_nobody_wrote_to_is_asked_for_its_version_alone(
-    store: Store, an_account: MakeAccount
-) -> None:
-    looks = Looks()
-    indexer = Indexer(store, clock=looks)
-    add_resumes(store, an_account(), 1)
-    while list_behind(store):
-        indexer.step()
-    indexer.step()  # merges
-    indexer.step()
-    seen = len(looks.seconds)
-    indexer.step()
-    assert len(looks.seconds) == seen
-    an_account("another")
-    indexer.step()
-    assert len(looks.seconds) > seen
 
 
 @pytest.mark.sqlite("an index of parts")
@@ -472,12 +361,8 @@ def test_r5_after_a_kill_every_resume_is_found_or_counted_and_none_that_is_gone(
 ) -> None:
     plans.set_plan_limits(store, PlanChange("business", None))
     for wanted in (1, 3, 6, 10, 15):
-        command = [sys.executable, "-c", textwrap.dedent(USING), url]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=ENVIRONMENT) as process:
-            assert process.stdout is not None
-            for _ in range(wanted):
-                assert process.stdout.readline()
-            process.kill()
+        with python_running(USING, url) as process:
+            read_lines(process, wanted)
         read = partial(stored_resumes.list_page, store, ana.id, limit=100)
         stored = [entry.id for entry in entries_of(read)]
         unindexed = search.find_page(store, ana.id, "ada").unindexed

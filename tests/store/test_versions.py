@@ -1,11 +1,12 @@
 """Versions of a person's resume: a create replaces the older ones in an account that says so."""
 
+import contextlib
 import hashlib
 import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -46,6 +47,8 @@ from tests.support.store.builders import (
     find_flaws,
     index_all,
     listed_ids,
+    python_running,
+    read_lines,
 )
 
 pytestmark = pytest.mark.engines
@@ -148,21 +151,6 @@ def test_a_newer_version_needs_no_place_in_a_full_account_nor_in_one_that_is_ove
     assert accounts.get_account(store, "ana").resume_count == 3
 
 
-def test_places_that_a_newer_version_frees_are_taken_by_what_comes_after_it(
-    store: Store, ana: AccountInfo
-) -> None:
-    accounts.set_options(store, "ana", {"on_newer": "keep"})
-    create(store, ana.id, [a_version(text=str(number)) for number in range(3)])
-    accounts.set_options(store, "ana", {"on_newer": "replace"})
-    limit(store, 3)
-    names = ("Bo", "Ada", "Cy", "Dee", "Eve")
-    outcomes = create(store, ana.id, [a_version(name, "New") for name in names])
-    assert [type(outcome) for outcome in outcomes] == [
-        QuotaReached, Created, Created, Created, QuotaReached,
-    ]  # fmt: skip
-    assert accounts.get_account(store, "ana").resume_count == 3
-
-
 def test_of_several_versions_in_one_batch_the_last_one_stays(
     store: Store, ana: AccountInfo
 ) -> None:
@@ -181,12 +169,6 @@ def test_of_several_versions_in_one_batch_the_last_one_stays(
         Duplicate(third.id), Duplicate(third.id, is_newer=True),
     ]  # fmt: skip
     assert find_flaws(store) == []
-
-
-def test_resumes_without_an_address_replace_nothing(store: Store, ana: AccountInfo) -> None:
-    new = NewResume(analyzer.parse(a_document(header={"name": "Ada"})))
-    ids = [outcome.id for outcome in made(store, ana, new, new)]
-    assert listed_ids(store, ana) == ids
 
 
 def test_an_account_that_keeps_keeps_and_no_account_replaces_resumes_of_another(
@@ -246,21 +228,6 @@ def test_s26_a_file_that_was_dropped_before_the_stored_version_does_not_replace_
     ]
     assert texts(store, ana) == ["New"]
     assert [item.is_deleted for item in find_items(store, ana.id, claims[1])] == [True]
-
-
-def test_what_clients_send_replaces_and_files_that_were_dropped_before_do_not(
-    store: Store, ana: AccountInfo, clock: SteppingClock
-) -> None:
-    before, after = a_claim(a_claim_at(1, clock=clock)), a_claim(a_claim_at(3, clock=clock))
-    clock.advance(2)
-    (sent,) = made(store, ana, a_version(text="Sent", with_digest=False))
-    assert create(store, ana.id, [a_version(text="Before")], claim=before) == [
-        Duplicate(sent.id, is_newer=True)
-    ]
-    (dropped,) = made(store, ana, a_version(text="After"), claim=after)
-    assert dropped.replaced == (sent.id,)
-    (last,) = made(store, ana, a_version(text="Sent", with_digest=False))
-    assert last.replaced == (dropped.id,)
 
 
 def test_the_items_of_a_bundle_replace_each_other_in_order(
@@ -346,20 +313,6 @@ def test_an_account_does_not_replace_before_all_persons_are_known(
     accounts.set_options(store, "ana", {"on_newer": "replace"})
     (newer,) = made(store, account, a_version(text="Second"))
     assert len(newer.replaced) == 1
-
-
-def test_an_account_replaces_also_what_the_indexer_has_not_read(
-    store: Store, an_account: MakeAccount
-) -> None:
-    account = an_account("ana")
-    (oldest,) = made(store, account, a_version("Ada"))
-    index_all(store)
-    (old,) = made(store, account, a_version("Ada", "Second"))
-    accounts.set_options(store, "ana", {"on_newer": "replace"})
-    (newer,) = made(store, account, a_version("Ada", "Third"))
-    assert set(newer.replaced) == {oldest.id, old.id}
-    (newest,) = made(store, account, a_version("Ada", "Fourth"))
-    assert newest.replaced == (newer.id,)
 
 
 # Lists of the newest
@@ -467,6 +420,67 @@ def test_a_page_of_the_newest_ends_early_after_many_that_are_not(
         assert stored_resumes.list_page(store, account.id, is_latest=True).cursor is None
     finally:
         stored_resumes.page_of.cache_clear()
+
+
+# Of several processes
+
+WORKING: Final = """
+    import random, sys
+    from resumes.errors import NotFound
+    from resumes.store import creation, open_store, stored_resumes
+    from tests.store.test_versions import a_version
+
+    _, url, account_id, number, changes = sys.argv
+    chance = random.Random(number)
+    with open_store(url) as store:
+        for at in range(10_000):
+            name = f"P{chance.randrange(6)}"
+            new = a_version(name, f"{number} {at}", with_digest=False)
+            stored = stored_resumes.list_page(store, account_id).entries
+            if changes and stored and chance.random() < 0.5:
+                one = chance.choice(stored).id
+                try:
+                    if chance.random() < 0.3:
+                        stored_resumes.delete_resume(store, account_id, one)
+                    else:
+                        stored_resumes.update_resume(store, account_id, one, new.resume)
+                except NotFound:
+                    pass
+            (outcome,) = creation.create(store, account_id, [new])
+            print(name, getattr(outcome, "id", "-"), flush=True)
+"""
+PLACES: Final = 4
+"""Fewer than persons, so that the quota is reached."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", ["", "changes"])
+def test_processes_that_are_killed_leave_one_version_of_each_person_within_the_quota(
+    store: Store, url: str, ana: AccountInfo, changes: str
+) -> None:
+    limit(store, PLACES)
+    newest: dict[str, str] = {}
+    for wanted in (1, 5, 20, 60):
+        with contextlib.ExitStack() as stack:
+            processes = [
+                stack.enter_context(
+                    python_running(WORKING, url, ana.id, f"{wanted} {number}", changes)
+                )
+                for number in range(3)
+            ]
+            lines = [line for process in processes for line in read_lines(process, wanted)]
+            for process in processes:
+                process.kill()
+                lines += process.stdout or ()
+        for name, resume_id in (line.split() for line in lines if line.endswith("\n")):
+            newest[name] = max(resume_id, newest.get(name, ""))
+        stored = {one.name: one.id for one in stored_resumes.list_page(store, ana.id).entries}
+        assert len(stored) == len(listed_ids(store, ana)) <= PLACES
+        assert accounts.get_account(store, "ana").resume_count == len(stored)
+        if not changes:
+            assert len(stored) == PLACES
+            assert all(stored.get(name, "-") >= at_least for name, at_least in newest.items())
+        assert find_flaws(store) == []
 
 
 # Against a model

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 import psycopg
 import pytest
-from sqlalchemy import Connection
 from sqlmodel import Session
 
 from resumes.errors import NotFound, OutcomeUnknown, StatementRefused, StoreUnavailable
@@ -18,7 +17,7 @@ from resumes.store import Store, accounts, creation, idempotency, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.write_queue import LoopWriter, Write, apply_changes, was_committed
+from resumes.store.write_queue import LoopWriter, Write, apply_changes
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     Of,
@@ -282,45 +281,7 @@ def test_s7_a_row_that_the_database_refuses_concerns_its_own_write_alone(
     assert isinstance(creation.create(store, ana.id, [a_resume("Refused")])[0], creation.Created)
 
 
-def test_the_first_that_can_tell_says_whether_a_batch_was_committed(store: Store) -> None:
-    asked: list[int] = []
-
-    def proof(_: Connection, request: int, result: int) -> bool | None:
-        asked.append(request)
-        return True if request == result == 2 else None
-
-    writes = [
-        Write(apply_changes, number, deadline=0, proof=proof if number else None)
-        for number in range(4)
-    ]
-    with store.read() as connection:
-        assert was_committed(connection, writes, [0, 1, 2, 3]) is True
-        assert asked == [1, 2]
-        assert was_committed(connection, writes[:2], [0, 1]) is None
-
-
 # Turns, and the end
-
-
-@IN_TURNS
-def test_what_comes_while_a_batch_is_committed_makes_the_next(store: Store) -> None:
-    seen, go_on = Seen(), threading.Event()
-
-    async def scenario() -> None:
-        first = asyncio.create_task(write_batched_async(store, seen, Of("first")))
-        await until(lambda: seen.sizes)
-        more = [
-            asyncio.create_task(write_batched_async(store, seen, Of(str(number))))
-            for number in range(5)
-        ]
-        await until(lambda: store.write_queue.waiting == 5)
-        go_on.set()
-        await asyncio.gather(first, *more)
-
-    with at_commit(lambda: go_on.wait(60)):
-        asyncio.run(scenario())
-    assert seen.sizes == [1, 5]
-    assert set(seen.threads) == {threading.main_thread().name}
 
 
 @IN_TURNS

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
-from sqlalchemy import text
 
 from resumes.store import Store, accounts, api_keys, open_store, plans
 from resumes.store.addresses import PostgresAddress, parse_address
 from resumes.store.plans import PlanChange
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.place import APPLICATION_ID
-from resumes.store.sqlite.store import sqlite_engine
 
 
 def make_store_file(path: Path) -> str:
@@ -72,21 +70,3 @@ def make_account(
             plans.set_plan_limits(store, PlanChange(plan, max_resumes=max_resumes))
         accounts.create_account(store, name, plan=plan)
         return api_keys.create_key(store, name, name=key_name).secret
-
-
-def an_empty_store(home: Path) -> Path:
-    """A database file that has nothing in it yet."""
-    path = home / "resumes.db"
-    path.touch(mode=0o600)
-    (home / "inbox").mkdir()
-    return path
-
-
-def a_newer_store(home: Path) -> Path:
-    """A database file of a version that does not exist yet."""
-    path = an_empty_store(home)
-    with open_store(f"sqlite:///{path}"):
-        pass
-    with sqlite_engine(path, transactions=True).begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0917'"))
-    return path

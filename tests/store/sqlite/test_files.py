@@ -15,7 +15,6 @@ import pytest
 from resumes import filesystems
 from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, open_store
-from resumes.store.locks import FileLock
 from resumes.store.sqlite import files
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import sqlite_engine
@@ -41,23 +40,6 @@ def test_the_files_of_a_store_are_its_owners_alone_whatever_the_umask(
     finally:
         os.umask(before)
     assert modes == [0o600] * 5
-
-
-def test_a_new_store_that_another_process_locks_at_once_is_not_opened(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    acquire = FileLock.acquire
-
-    def lose(self: FileLock, *, shared: bool = False, timeout_s: float) -> bool:
-        if shared and timeout_s == 0:  # what was held alone is shared, which is not atomic
-            self.release()
-            assert acquire(other, timeout_s=0)
-        return acquire(self, shared=shared, timeout_s=timeout_s)
-
-    with contextlib.closing(FileLock(tmp_path / "resumes.db.lock")) as other:
-        monkeypatch.setattr(FileLock, "acquire", lose)
-        with pytest.raises(StoreUnavailable, match="is being upgraded or restored"):
-            open_store(place)
 
 
 def bind(path: Path) -> None:
@@ -168,14 +150,6 @@ def test_a_link_to_such_a_file_a_mount_of_its_own_and_a_backup_are_refused_too(
         open_store(f"sqlite:///{home}/resumes.db")
 
 
-def write_prose(path: Path) -> None:
-    path.write_bytes(b"no database at all, but long enough to be looked at" * 40)
-
-
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
 def zero_pages(path: Path) -> None:
     roots = "SELECT rootpage FROM sqlite_schema WHERE name IN ('resumes', 'documents')"
     with sqlite_engine(path, transactions=False).connect() as connection:
@@ -208,8 +182,6 @@ def lose_an_account(path: Path) -> None:
 def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: Path) -> None:
     for number, (harm, why) in enumerate(
         (
-            (write_prose, "not a database"),
-            (empty, "not a store"),
             (zero_pages, "damaged"),
             (swap_indexes, r"/shown\.db is damaged: .*Use another file"),
             (lose_an_account, r"/shown\.db is damaged: rows refer to rows"),

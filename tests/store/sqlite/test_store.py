@@ -7,11 +7,6 @@ import fcntl
 import os
 import re
 import signal
-import subprocess
-import sys
-import textwrap
-import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +31,8 @@ from tests.support.store.builders import (
     index_all,
     listed_ids,
     path_of,
+    python_running,
+    read_lines,
     rename,
     run_python,
 )
@@ -112,21 +109,6 @@ def test_a_store_that_another_program_has_locked_is_unavailable_until_it_ends(
         accounts.create_account(store, "ana")
     shell.close()
     assert accounts.create_account(store, "ana").name == "ana"
-
-
-def test_a_connection_that_never_waits_for_writers_waits_while_it_is_opened(url: str) -> None:
-    open_store(url).close()
-    path = Path(url.removeprefix("sqlite:///"))
-    other = dbapi.connect(str(path), isolation_level=None, check_same_thread=False)
-    other.execute("PRAGMA locking_mode=EXCLUSIVE")
-    other.execute("BEGIN EXCLUSIVE")
-    leaving = threading.Timer(0.2, other.close)
-    leaving.start()
-    try:
-        with sqlite_engine(path, transactions=True, waits=False).connect() as connection:
-            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 0
-    finally:
-        leaving.join()
 
 
 CLOSE_BELOW_READERS = """
@@ -305,25 +287,15 @@ STOPPED_IN_A_WRITE = """
 def test_s9_a_process_stopped_inside_a_write_costs_others_their_deadline_and_no_more(
     store: Store, url: str, ana: AccountInfo
 ) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(STOPPED_IN_A_WRITE), url],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdout is not None
-    try:
-        assert child.stdout.readline() == "inside\n"
+    with python_running(STOPPED_IN_A_WRITE, url) as child:
+        assert read_lines(child, 1) == ["inside\n"]
         os.waitid(os.P_PID, child.pid, os.WSTOPPED)
         with pytest.raises(StoreUnavailable, match="busy"):
             creation.create(store, ana.id, [a_resume()], deadline_s=0.2)
         assert listed_ids(store, ana) == []
         child.send_signal(signal.SIGCONT)
         assert isinstance(creation.create(store, ana.id, [a_resume()])[0], Created)
-        assert child.stdout.readline() == "done\n"
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()
+        assert read_lines(child, 1) == ["done\n"]
 
 
 def fail(*_: object) -> None:

@@ -52,7 +52,7 @@ from resumes.store.postgresql.connection import postgres_engine
 from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import metadata
 from resumes.store.search_index import Indexer, list_behind
-from resumes.store.sqlite.store import SqliteStore, sqlite_engine
+from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.store import WRITE_DEADLINE_S, session_on, set_facts
 from resumes.store.stored_resumes import Page
 from resumes.store.transfer.account_files import contents_of, export_account
@@ -474,12 +474,6 @@ def free_maximum(store: Store) -> int:
     return plans.get_plan(store, "free").max_resumes or 0
 
 
-def sqlite_of(store: Store) -> SqliteStore:
-    """The store as one in a file, for tests of what only a file has."""
-    assert isinstance(store, SqliteStore)
-    return store
-
-
 def path_of(store: Store) -> Path:
     """The file of a store that is one."""
     assert store.path is not None
@@ -488,13 +482,37 @@ def path_of(store: Store) -> Path:
 
 def run_python(code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """The code, run to its end in a process of its own, from the root of the checkout."""
-    root = Path(__file__).parents[3]
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        env={**os.environ, "PYTHONPATH": str(root)},
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        _python(code, arguments), **_FROM_ROOT, capture_output=True, timeout=60, check=False
     )
+
+
+@contextmanager
+def python_running(code: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """The code, run as by `run_python` during the block, and killed at its end."""
+    command = _python(code, arguments)
+    with subprocess.Popen(command, **_FROM_ROOT, stdout=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_lines(process: "subprocess.Popen[str]", count: int) -> list[str]:
+    """So many lines that the process prints."""
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(count)]
+    assert all(lines), "it has ended"
+    return lines
+
+
+def _python(code: str, arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-c", textwrap.dedent(code), *arguments]
+
+
+_ROOT = Path(__file__).parents[3]
+_FROM_ROOT: dict[str, Any] = {
+    "env": {**os.environ, "PYTHONPATH": str(_ROOT)},
+    "cwd": _ROOT,
+    "text": True,
+}
