@@ -25,8 +25,7 @@ from resumes.store import creation
 from server.deadlines import Deadlines, Reading
 from server.openapi import ASSETS, SWAGGER_UI
 from tests.support.api.builders import RESUMES, Client, a_body, error_of
-from tests.support.api.hostile_bytes import statuses
-from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request
+from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request, statuses
 from tests.support.api.serving import Place, a_connection, exchange, fill_disk, read_all, serve_here
 from tests.support.waiting import wait_until
 

@@ -4,6 +4,7 @@ acknowledged ⊆ stored ⊆ acknowledged or unknown      counter = rows      ids
 `resumes db check` finds nothing
 """
 
+import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -169,3 +170,32 @@ def iter_stored(store: Store, who: str = "ada") -> Iterator[tuple[str, str]]:
     account_id = accounts.get_account(store, who).id
     read = partial(stored_resumes.list_page, store, account_id, limit=stored_resumes.MAX_LIMIT)
     yield from ((entry.id, entry.name or "") for entry in entries_of(read))
+
+
+def let_pass(span_s: float) -> None:
+    """So much time has gone by, in which others work."""
+    threading.Event().wait(span_s)
+
+
+def took_ms(attempts: Sequence[Attempt]) -> list[float]:
+    """How long each answer took, that came."""
+    return [(one.ended_s - one.began_s) * 1_000 for one in attempts if one.answer is not None]
+
+
+def p99_ms(attempts: Sequence[Attempt]) -> float:
+    """The 99th percentile of what the answers took; there has to be one."""
+    sorted_ms = sorted(took_ms(attempts))
+    return sorted_ms[len(sorted_ms) * 99 // 100]
+
+
+def between(attempts: Sequence[Attempt], since_s: float, until_s: float) -> list[Attempt]:
+    """Those that began in that time."""
+    return [one for one in attempts if since_s <= one.began_s < until_s]
+
+
+def iter_windows(attempts: Sequence[Attempt], window_s: float) -> Iterator[list[Attempt]]:
+    """The attempts that began in each time of that length, one after the other; none is empty."""
+    windows: dict[int, list[Attempt]] = {}
+    for one in attempts:
+        windows.setdefault(int(one.began_s // window_s), []).append(one)
+    return (windows[number] for number in sorted(windows))

@@ -6,118 +6,21 @@ import os
 import random
 import struct
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from resumes.clock import system_clock
-from resumes.errors import InvalidKey
-from resumes.store import Store, accounts, api_keys, creation, open_store, stored_resumes
+from resumes.store import accounts, open_store
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.spans import let_pass
+from tests.chaos.checker import let_pass
 from tests.support import programs
 from tests.support.api import ended_servers, load
 from tests.support.inbox import oracle
-from tests.support.inbox.set_clocks import HOUR_US, JumpingClock
-from tests.support.resumes import a_document, a_resume
-
-JUMPS = 400
-CREATES_A_JUMP = 5
-
-
-def follow(store: Store, account_id: str, seen: list[str], over: threading.Event) -> None:
-    """A client goes on with the last id that it saw, until all is written and there is no more."""
-    while True:
-        is_last = over.is_set()
-        cursor = seen[-1] if seen else ""
-        page = stored_resumes.list_page(store, account_id, limit=7, cursor=cursor)
-        seen += [entry.id for entry in page.entries]
-        if is_last and not page.entries:
-            return
-
-
-@pytest.mark.chaos(
-    12,
-    fault="the clock is set forward and back",
-    promise="a client that pages through the list gets each resume exactly once",
-)
-def test_a_clock_that_jumps_skips_and_repeats_nothing(
-    url: str, figures: Figures, seed: random.Random
-) -> None:
-    """The store's clock jumps forward or back 400 times, sometimes by up to an hour and sometimes
-    by up to a day. Meanwhile, one client creates resumes, and another client keeps fetching the
-    resumes that follow the last ID it has seen. The test runs on SQLite and on PostgreSQL 16 and
-    18."""
-    clock = JumpingClock()
-    told: dict[str, str] = {}
-    seen: list[str] = []
-    over = threading.Event()
-    checker.make_account(url)
-    with open_store(url, clock=clock) as store:
-        account_id = accounts.get_account(store, "ada").id
-        follower = threading.Thread(target=follow, args=[store, account_id, seen, over])
-        follower.start()
-        try:
-            for number in range(JUMPS):
-                span_us = HOUR_US * seed.choice([1, 1, 24])
-                clock.off_us = seed.randint(-span_us, span_us)
-                for part in range(CREATES_A_JUMP):
-                    name = f"{number}-{part}"
-                    (outcome,) = creation.create(store, account_id, [a_resume(name)])
-                    assert isinstance(outcome, creation.Created)
-                    told[outcome.id] = name
-        finally:
-            over.set()
-            follower.join()
-    figures["jumps"] = JUMPS
-    figures["resumes"] = checker.check(url, told).stored
-    figures["skipped"], figures["repeated"] = checker.count_differences(told, seen)
-    figures["out_of_order"] = sum(after <= before for before, after in pairwise(told))
-    assert seen == list(told)
-    assert figures["skipped"] == figures["repeated"] == figures["out_of_order"] == 0
-
-
-@pytest.mark.chaos(
-    12,
-    fault="the clock is set to a time before or after a key's expiry",
-    promise="a key is accepted if the clock shows a time before the key's expiry, and rejected otherwise",
-)
-def test_a_key_expires_by_the_current_clock(
-    tmp_path: Path, figures: Figures, seed: random.Random
-) -> None:
-    """The store's clock jumps 400 times, always to a random moment between one minute and two hours
-    before or after a key's expiry."""
-    clock = JumpingClock()
-    wrong = 0
-    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=clock) as store:
-        accounts.create_account(store, "ada", plan="business")
-        key = api_keys.create_key(store, "ada", lifetime=timedelta(hours=2))
-        ends_us = system_clock() + 2 * HOUR_US
-        for _ in range(JUMPS):
-            # Not within a minute of the end: the real clock goes on meanwhile.
-            off_us = seed.choice([-1, 1]) * seed.randint(60_000_000, 2 * HOUR_US)
-            clock.off_us = ends_us + off_us - system_clock()
-            wrong += is_accepted(store, key.secret) is not (off_us < 0)
-    figures["jumps"] = JUMPS
-    figures["wrong_decisions"] = wrong
-    assert wrong == 0
-
-
-def is_accepted(store: Store, secret: str) -> bool:
-    """Whether the key counts."""
-    try:
-        api_keys.authenticate(store, secret)
-    except InvalidKey:
-        return False
-    return True
-
+from tests.support.resumes import a_document
 
 SETTABLE: Final = """
 import mmap, os, struct, time

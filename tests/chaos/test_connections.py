@@ -1,9 +1,8 @@
-"""Connections that break anywhere, or come on slowly: what was sent is done once, or not at all."""
+"""Connections that break anywhere: what was sent is done once, or not at all."""
 
 import random
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +11,6 @@ import pytest
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.support.api import load
-from tests.support.api.bombs import valid
 from tests.support.api.load import Answer, Lost, Wire
 from tests.support.api.scenes import Scene
 from tests.support.api.serving import wait_until
@@ -32,12 +30,6 @@ GONE_WITHIN_S: Final = 15.0
 """A connection whose client has gone without a word is let go by then."""
 
 FIRST: Final = "resume 0000"
-SLOW: Final = 8
-"""Clients at once whose connections are slow."""
-
-SLOW_BYTES: Final = 256 * 1024
-SLOW_BYTES_PER_S: Final = 96 * 1024
-LATENCY_S: Final = 0.1
 
 
 @pytest.mark.chaos(
@@ -118,23 +110,3 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
             return wire.call(request)
         except Lost:
             return None
-
-
-@pytest.mark.chaos(
-    24,
-    fault="connections have high latency and low bandwidth",
-    promise="a slow client is served as long as it makes progress",
-)
-def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
-    """Eight clients use the API at the same time through a TCP proxy that delays each chunk by 0.1
-    s and forwards 96 KiB per second."""
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))
-    with scene.served() as server, Proxy(server.url) as proxy, ThreadPoolExecutor(SLOW) as pool:
-        proxy.choose = lambda: Fault(latency_s=LATENCY_S, bytes_per_s=SLOW_BYTES_PER_S)
-        answers = list(pool.map(lambda _: load.call(proxy.url, create), range(SLOW)))
-
-    figures["slow_clients"] = SLOW
-    figures["served"] = sum(answer.status == 201 for answer in answers)
-    assert {answer.status for answer in answers} == {201}
-    assert scene.rows() == SLOW

@@ -1,4 +1,4 @@
-"""Many at once: writers, a reader that takes long, clients for the last place, first starts."""
+"""Many at once: writers, a reader that takes long, first starts."""
 
 import contextlib
 import sys
@@ -15,7 +15,7 @@ import pytest
 from resumes.store import open_store
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.spans import between, let_pass, p99_ms, took_ms
+from tests.chaos.checker import between, let_pass, p99_ms, took_ms
 from tests.support import programs
 from tests.support.api import load
 from tests.support.api.load import Attempt
@@ -48,7 +48,6 @@ LONG_BYTES: Final = 34 * MIB
 SHORT_BYTES: Final = 8 * MIB
 """and is no longer than this then: it is begun anew each 4 MiB."""
 
-LAST_PLACES: Final = 15
 STARTS: Final = 6
 FIRST_STARTS: Final = 5
 """How often as many programs as STARTS begin with nothing."""
@@ -157,27 +156,6 @@ def test_a_long_read_delays_no_writer_and_the_log_is_truncated_afterwards(
     figures["log_size_at_the_end_of_the_transaction_mb"] = most_bytes / 1_000_000
     figures["log_truncated_after_s"] = cut_s
     assert meanwhile_ms < SLOWER * before_ms + SLACK_MS
-
-
-@pytest.mark.chaos(
-    21,
-    fault="a hundred clients compete for the last resume that a quota allows",
-    promise="exactly one client succeeds",
-)
-def test_one_client_gets_the_last_resume_of_a_quota(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
-) -> None:
-    """In each round, one resume is deleted from an account that has reached its quota, and 100
-    clients then send create requests to two servers at the same moment. The test runs on SQLite and
-    on PostgreSQL 16 and 18."""
-    monkeypatch.setenv("RESUMES_DATABASE", url)
-    programs.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
-    with open_store(url) as store:
-        stored = len(list(checker.iter_stored(store, "ana")))
-    figures["rounds"] = LAST_PLACES
-    figures["clients"] = programs.CROWD
-    figures["over_the_limit"] = stored - programs.LAST_PLACE
-    assert stored == programs.LAST_PLACE
 
 
 @pytest.mark.chaos(

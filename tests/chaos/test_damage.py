@@ -1,6 +1,5 @@
-"""Files of a store that are damaged or of a newer version, and backups that are taken while it is written to."""
+"""Files of a store that are damaged, and what a backup restores."""
 
-import json
 import random
 import shutil
 import time
@@ -17,17 +16,12 @@ from resumes.store.integrity import Defect
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.support import programs
-from tests.support.api import full_disks, load
-from tests.support.api.load import Client
-from tests.support.api.scenes import Scene
-from tests.support.api.serving import wait_until
 
 PAGE_BYTES: Final = 4096
 STORED: Final = 300
 EACH: Final = 40
 """Damaged files of each kind."""
 RESTORED: Final = 3
-BACKUPS: Final = 12
 LEAVES: Final = (0x0A, 0x0D)
 """How a page begins that holds entries of an index, or rows of a table (the file format, 1.6)."""
 
@@ -95,11 +89,6 @@ def cut_short(path: Path, chance: random.Random) -> None:
     """The end is missing."""
     with path.open("r+b") as file:
         file.truncate(chance.randrange(1, path.stat().st_size))
-
-
-def leave_garbage(path: Path, chance: random.Random) -> None:
-    """A log lies beside the file that is none."""
-    path.with_name(path.name + "-wal").write_bytes(chance.randbytes(chance.randrange(1, 200_000)))
 
 
 UNREADABLE: Final = "unreadable"
@@ -226,73 +215,3 @@ def restore(tries: Tries, home: Path, backup: Path) -> None:
     programs.succeed(home, "db", "restore", str(backup))
     tries.restored += 1
     tries.restore_at_most_s = max(tries.restore_at_most_s, time.monotonic() - began_s)
-
-
-@pytest.mark.chaos(
-    9,
-    fault="the log file next to the store's file contains garbage",
-    promise="the store ignores the log, and no resume is lost",
-)
-def test_a_log_of_garbage_is_not_read(
-    tmp_path: Path, figures: Figures, seed: random.Random
-) -> None:
-    """Each of 40 copies of a store with 300 resumes gets a `resumes.db-wal` file that contains
-    random bytes."""
-    told = checker.a_full_store(tmp_path / "resumes.db", STORED)
-    lost = 0
-    for number in range(EACH):
-        home = tmp_path / f"{number}"
-        home.mkdir()
-        path = Path(shutil.copy(tmp_path / "resumes.db", home))
-        leave_garbage(path, seed)
-        lost += checker.check(path, told).lost
-    figures["stores"] = EACH
-    figures["lost"] = lost
-
-
-def wait_for_more(writers: list[Client], enough: int) -> None:
-    """So many were acknowledged in all."""
-    wait_until(lambda: load.acknowledged(writers) >= enough, within_s=30)
-
-
-@pytest.mark.chaos(
-    35,
-    fault="backups are taken while clients write",
-    promise="each backup is a consistent snapshot of the store and can be restored",
-)
-def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> None:
-    """`resumes db backup` runs twelve times while four clients create resumes. Each backup is then
-    restored. A restored store must contain all resumes that were acknowledged before the backup
-    began. If the store contains a resume, it must also contain all earlier resumes."""
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    folder = tmp_path / "backups"
-    folder.mkdir()
-    taken: list[tuple[set[str], Path]] = []
-    with scene.served() as server:
-        writers = [
-            Client(server.url, writer.make, pause_s=0.02)
-            for writer in full_disks.make_writers(scene, server.url)
-        ]
-        with load.running(writers):
-            for _ in range(BACKUPS):
-                wait_for_more(writers, load.acknowledged(writers) + 50)
-                before = {one.id for one in load.attempts_of(writers) if one.id}
-                said = programs.succeed(scene.home, "--json", "db", "backup", str(folder))
-                taken.append((before, Path(json.loads(said)["path"])))
-    attempts = load.attempts_of(writers)
-    checker.check_attempts(scene.home / "resumes.db", attempts)
-    in_order = sorted(checker.told_of(attempts).items())
-    rows = lost = torn = 0
-    for number, (before, backup) in enumerate(taken):
-        home = tmp_path / f"{number}"
-        home.mkdir()
-        programs.succeed(home, "db", "restore", str(backup))
-        with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-            restored = list(checker.iter_stored(store))
-        torn += restored != in_order[: len(restored)]
-        lost += len(before - {resume_id for resume_id, _ in restored})
-        rows += len(restored)
-    figures["backups"] = len(taken)
-    figures["restored_resumes"] = rows
-    figures["lost"], figures["inconsistent"] = lost, torn
-    assert lost == torn == 0

@@ -1,4 +1,4 @@
-"""Disks that are full, read-only or another machine's, files of somebody else, calls that fail, each in turn."""
+"""Disks that are full or read-only, files of another user, calls that fail, each in turn."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,6 @@ from tests.support.api import full_disks, load
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until
 from tests.support.inbox.mounts import a_disk, an_ext4
-from tests.support.inbox.permissions import bounded
 from tests.support.inbox.scenes import Scene as Folder
 
 MIB: Final = 1024 * 1024
@@ -31,16 +30,11 @@ DISK_BYTES: Final = 64 * MIB
 EXT4_BYTES: Final = 256 * MIB
 SETTLE_S: Final = 10.0
 READ_ONLY: Final = "Read-only file system"
-SHARES: Final = ("nfs4", "cifs", "ceph", "lustre", "fuse.sshfs")
 SOON_S: Final = 10.0
 """A program that will not start says so by then; to load it takes a part of a second on an idle
 machine, and seconds on a busy one."""
 
 SERVE: Final = ("serve", "--port", "0")
-PROGRAMS: Final = (("watch", "--once"), ("list",), ("accounts", "create", "bo"), ("db", "check"))
-"""Others than the server that open the store."""
-
-__all__ = ["bounded"]  # a fixture
 
 
 @pytest.mark.parametrize(
@@ -223,69 +217,6 @@ def test_files_of_another_user_are_refused_in_one_line(
     assert str(scene.home) in refusal.line
     assert "Permission denied" in refusal.line
     figures["refused_after_s"] = refusal.took_s
-
-
-@contextlib.contextmanager
-def shared_with(share: Path, tmp_path: Path, kind: str) -> Iterator[list[str]]:
-    """What goes before a program that is to see this folder as a share of this kind."""
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text(
-        f"1 0 0:1 / / rw - ext4 /dev/disk rw\n2 1 0:2 / {share} rw - {kind} server:/share rw\n"
-    )
-    bind = ["sh", "-c", 'mount --bind "$0" /proc/$$/mountinfo && exec "$@"', str(mounts)]
-    with a_disk(tmp_path / "disk", MIB) as disk:  # its namespace alone sees the other list
-        yield [*disk.enter, *bind]
-
-
-@pytest.mark.chaos(
-    8,
-    fault="the store is on a shared file system",
-    promise="startup fails within 10 s with exit code 3 and a one-line message that gives the reason and a remedy",
-)
-def test_a_network_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """A fake mount list, bind-mounted over /proc/self/mountinfo, says that the home is on NFS, SMB,
-    Ceph, Lustre or SSHFS. Then `resumes serve` is started. For NFS, the test also starts four other
-    commands."""
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    tries = [(kind, SERVE) for kind in SHARES] + [("nfs4", arguments) for arguments in PROGRAMS]
-    refusals = []
-    for kind, arguments in tries:
-        with shared_with(scene.home, tmp_path, kind) as within:
-            refusals.append(refused(within, scene.home, arguments))
-        assert_share_is_named(refusals[-1].line, kind)
-    figures["types_of_file_system"], figures["starts"] = len(SHARES), len(tries)
-    figures["refused"] = len(refusals)
-    figures["slowest_refusal_s"] = max(one.took_s for one in refusals)
-
-
-def assert_share_is_named(line: str, kind: str) -> None:
-    """It says what it is, what could come of it and what to do."""
-    assert f"is on {kind}, a " in line
-    assert "network file system" in line or "cluster file system" in line
-    assert "SQLite can damage it" in line
-    assert "a local disk, or a PostgreSQL database" in line
-
-
-@pytest.mark.chaos(
-    8,
-    fault="the store's file is a symbolic link to a file on a shared file system",
-    promise="startup fails just as it would if the store's file itself were on the shared file system",
-)
-def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """`resumes.db` is a symbolic link, and a fake /proc/self/mountinfo says that the link's target
-    is on NFS. Then `resumes serve` and four other commands are started."""
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    share = tmp_path / "share"
-    share.mkdir()
-    for path in scene.home.glob("resumes.db*"):
-        path.rename(share / path.name)
-    (scene.home / "resumes.db").symlink_to(share / "resumes.db")
-    with shared_with(share, tmp_path, "nfs4") as within:
-        refusals = [refused(within, scene.home, arguments) for arguments in (SERVE, *PROGRAMS)]
-    for refusal in refusals:
-        assert_share_is_named(refusal.line, "nfs4")
-    figures["starts"], figures["refused"] = len(refusals), len(refusals)
-    figures["slowest_refusal_s"] = max(one.took_s for one in refusals)
 
 
 CALLS = "write,pwrite64,fsync,fdatasync"

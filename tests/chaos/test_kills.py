@@ -2,32 +2,29 @@
 
 import contextlib
 import random
-import signal
-from collections import Counter
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from resumes.store import open_store
+from resumes.store import api_keys
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.strace import Injection
-from tests.support.api import ended_keys, ended_servers, load
+from tests.support import programs
+from tests.support.api import ended_servers, load
 from tests.support.api.ended_servers import (
-    GRACE_S,
     KINDS,
     History,
-    check_stops,
     live_through,
-    stop_under_load,
 )
 from tests.support.api.load import Client
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until
-from tests.support.inbox import havoc, homes, oracle
-from tests.support.inbox.homes import RESUMES, Drain, Fresh, drain, fresh
-from tests.support.inbox.killed_importer import Task
+from tests.support.inbox import havoc
+from tests.support.inbox.homes import drain, fresh
 from tests.support.inbox.scenes import Scene as Folder
 
 __all__ = ["drain", "fresh"]  # fixtures
@@ -110,44 +107,6 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 
 @pytest.mark.chaos(
     2,
-    fault="the importer is killed at each step of its work",
-    promise="each file is imported exactly once, and no file is left unprocessed",
-)
-def test_importers_killed_at_every_step_import_each_file_once(
-    drain: Drain, fresh: Fresh, figures: Figures
-) -> None:
-    """An importer processes files of every kind, with every possible outcome. The importer is
-    killed with SIGKILL at each of its steps in turn. After each kill, another importer finishes the
-    work."""
-    counts: Counter[str] = Counter()
-
-    def counted(task: Task) -> int:
-        status = drain(task)
-        if status == signal.SIGKILL:
-            counts["kills"] += 1
-        else:
-            count_home(counts, Path(task.home))
-        return status
-
-    homes.kill_at_every_step(counted, fresh, kills=1, stride=1)
-    for name in ("kills", "files", "duplicated", "lost"):
-        figures[name] = counts[name]
-    assert counts["duplicated"] == counts["lost"] == 0
-
-
-def count_home(counts: Counter[str], home: Path) -> None:
-    """What is in a home that is drained is added up, and its store is sound."""
-    counts["files"] += oracle.tally(home / "inbox").ended
-    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        checker.check_soundness(store)
-        for name, expected in RESUMES.items():
-            stored = (title for _, title in checker.iter_stored(store, name))
-            missing, doubled = checker.count_differences(expected, stored)
-            counts.update(lost=missing, duplicated=doubled)
-
-
-@pytest.mark.chaos(
-    2,
     fault="importers and their helper processes are killed under load",
     promise="each file is imported exactly once",
 )
@@ -167,8 +126,60 @@ def test_importers_killed_at_random_moments_import_each_file_once(
 
 
 REVOKED: Final = 4
-STOPS: Final = 5
-"""For one worker, and as often for two."""
+
+
+CONNECTIONS_EACH: Final = 3
+"""To each of two workers."""
+
+
+def revoke(scene: Scene, account: str) -> float:
+    """Revoke the account's key; like the others, return when the command had ended."""
+    return _end_key(scene, "keys", "revoke", _key_id(scene, account), "--yes")
+
+
+def rotate(scene: Scene, account: str) -> float:
+    """Rotate the account's key without a grace period."""
+    return _end_key(scene, "keys", "rotate", _key_id(scene, account), "--grace", "0h")
+
+
+def close_account(scene: Scene, account: str) -> float:
+    """Delete the account with all its resumes."""
+    return _end_key(scene, "accounts", "delete", account, "--with-resumes", "--yes")
+
+
+def _end_key(scene: Scene, *arguments: str) -> float:
+    programs.succeed(scene.home, *arguments)
+    return time.monotonic()
+
+
+def _key_id(scene: Scene, account: str) -> str:
+    with scene.store() as store:
+        return api_keys.list_keys(store, account=account)[0].id
+
+
+@contextlib.contextmanager
+def sending(server: Server, key: str) -> Iterator[list[Client]]:
+    """Have clients create and list in turn during the block, with as many connections to each worker."""
+
+    def make(number: int) -> tuple[str, bytes]:
+        if number % 2:
+            return "", load.a_request(key)
+        return "", load.a_request(key, "POST", body=load.a_body(f"resume {number}"))
+
+    wires = [wire for _ in range(CONNECTIONS_EACH) for wire in server.wires(load.a_request(key))]
+    clients = [Client(server.url, make, wire) for wire in wires]
+    with load.running(clients):
+        wait_until(lambda: all(load.acknowledged([client]) > 3 for client in clients))
+        yield clients
+
+
+def wait_for_requests_after(clients: list[Client], at_s: float) -> None:
+    """Wait until each client was answered some requests that it began after that time."""
+
+    def sent_since(client: Client) -> int:
+        return sum(one.began_s > at_s and one.answer is not None for one in client.attempts)
+
+    wait_until(lambda: all(sent_since(client) > 5 for client in clients))
 
 
 @pytest.mark.chaos(
@@ -180,17 +191,17 @@ def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> 
     """Clients use keys on several connections to each of two workers. Meanwhile, one command at a
     time revokes a key, rotates a key without a grace period, or deletes an account."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
+    ends = [revoke] * REVOKED + [rotate, close_account]
     before = after = accepted = 0
     with scene.served("--workers", "2") as server:
         for number, end in enumerate(ends):
             account = f"account-{number}"
             _, key = scene.add_account(account)
-            with ended_keys.sending(server, key) as clients:
-                ended = end(scene, account)
-                ended_keys.wait_for_requests_after(clients, ended.at_s)
+            with sending(server, key) as clients:
+                ended_s = end(scene, account)
+                wait_for_requests_after(clients, ended_s)
             answered = [one for one in load.attempts_of(clients) if one.answer]
-            late = [one for one in answered if one.began_s > ended.at_s]
+            late = [one for one in answered if one.began_s > ended_s]
             before += len(answered) - len(late)
             after += len(late)
             accepted += sum(one.answer is not None and one.answer.status != 401 for one in late)
@@ -200,32 +211,3 @@ def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> 
     figures["requests_after_the_changes"] = after
     figures["accepted_after_the_changes"] = accepted
     assert accepted == 0
-
-
-@pytest.mark.chaos(
-    33,
-    fault="the server gets SIGTERM under load",
-    promise="every accepted request gets a response, no response has status 5xx, and the server stops in time",
-)
-def test_a_server_answers_accepted_requests_before_it_stops(
-    tmp_path: Path, figures: Figures
-) -> None:
-    """While four clients write and two clients read, the test sends SIGTERM to the server, five
-    times with one worker and five times with two workers."""
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    stops = [stop_under_load(scene, workers) for workers in ("1", "2") * STOPS]
-    attempts = [one for stop in stops for one in stop.attempts]
-    figures["shutdowns"] = len(stops)
-    figures["requests"] = len(attempts)
-    figures["responses_with_status_5xx"] = sum(
-        one.answer.status >= 500 for one in attempts if one.answer
-    )
-    figures["accepted_but_unanswered"] = sum(len(stop.lost) for stop in stops)
-    with scene.store() as store:
-        held = {resume_id for resume_id, _ in checker.iter_stored(store)}
-    figures["lost"] = len(checker.told_of(attempts).keys() - held)
-    figures["slowest_shutdown_s"] = max(stop.took_s for stop in stops)
-    assert figures["slowest_shutdown_s"] < GRACE_S
-    assert figures["accepted_but_unanswered"] == figures["lost"] == 0
-    assert checker.count_out_of_order(attempts) == 0
-    check_stops(scene, stops)

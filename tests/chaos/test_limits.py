@@ -1,4 +1,4 @@
-"""Limits of the system that a program runs into: sizes of files, open files, memory, a log that takes no more."""
+"""Limits of the system that a program runs into: open files and memory."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.spans import let_pass
+from tests.chaos.checker import let_pass
 from tests.support.api import full_disks, load
 from tests.support.api.load import Attempt, Client, Wire
 from tests.support.api.scenes import Scene, Server
@@ -30,24 +30,6 @@ LARGE: Final = 12
 
 SMALL: Final = 2
 """and whose are not."""
-
-
-@pytest.mark.chaos(
-    6,
-    fault="the server's files cannot grow",
-    promise="create requests fail with 503; the server keeps running and recovers automatically",
-)
-def test_a_server_whose_files_cannot_grow_recovers(tmp_path: Path, figures: Figures) -> None:
-    """While four clients create resumes, prlimit sets the server's RLIMIT_FSIZE to 1 MiB, a size
-    that the write-ahead log has already reached. Then the limit is lifted."""
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    with scene.served() as server:
-        writers = full_disks.make_writers(scene, server.url)
-        no_file_grows = full_disks.no_file_grows
-        recovery_s = full_disks.live_through(server, writers, scene.key, no_file_grows)
-        listed = scene.walk(server.url)
-    full_disks.check(scene, load.attempts_of(writers), listed)
-    checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
 
 
 @contextlib.contextmanager

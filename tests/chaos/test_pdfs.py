@@ -1,14 +1,7 @@
-"""PDFs of resumes that name what is none of theirs, and of a process that is killed while it draws."""
+"""PDFs of resumes that name what is none of theirs."""
 
 import json
-import os
-import random
 import re
-import signal
-import threading
-import time
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,16 +17,12 @@ from tests.support.api.load import RESUMES, Answer, a_request
 from tests.support.api.scenes import Scene, Server
 from tests.support.documents import with_section
 from tests.support.pdfs import SAMPLES
-from tests.support.waiting import drawing_children, wait_until
+from tests.support.waiting import drawing_children
 
 HOSTILE: Final = (
     '#read("/etc/passwd")', '#image("/etc/hostname")', '#include "/proc/self/environ"', "$x$",
     '#import "@preview/cetz:0.3.0": *', "file:///etc/passwd", "/etc/passwd", "../../../../etc/passwd",
 )  # fmt: skip
-KILLS: Final = 30
-DRAWERS: Final = 2
-LONGEST_S: Final = 0.8
-"""After a process was there so long at most it is killed."""
 
 
 def create(scene: Scene, server: Server, document: Any) -> str:
@@ -90,53 +79,3 @@ def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures:
     assert {answer.status for answer in drawn} == {200}
     assert others == []
     assert sockets == []
-
-
-@pytest.mark.chaos(
-    39,
-    fault="the renderer is killed",
-    promise="the service renders the PDF again; if the second attempt also fails, the client gets a 504 response; all other requests are answered",
-)
-def test_a_killed_renderer_fails_only_its_pdf(
-    tmp_path: Path, figures: Figures, seed: random.Random
-) -> None:
-    """While two clients request PDFs and a third client creates resumes, the test tries at 30
-    random moments to kill the renderer with SIGKILL."""
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    statuses, stop = Counter[int](), threading.Event()
-
-    def keep_drawing(server: Server, resume_id: str) -> None:
-        while not stop.is_set():
-            for layout in LAYOUTS:
-                statuses[draw(scene, server, resume_id, layout).status] += 1
-
-    with scene.served() as server:
-        ids = [create(scene, server, path.read_bytes()) for path in SAMPLES.values()][:DRAWERS]
-        threads = [threading.Thread(target=keep_drawing, args=(server, one)) for one in ids]
-        for thread in threads:
-            thread.start()
-        beside, killed = [], 0
-        for number in range(KILLS):
-            wait_until(lambda: drawing_child(server) is not None, within_s=30)
-            time.sleep(seed.uniform(0, LONGEST_S))
-            child = drawing_child(server)
-            beside.append(
-                load.call(server.url, a_request(scene.key, "POST", body=load.a_body(f"r-{number}")))
-            )
-            if child is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-                    killed += 1
-        stop.set()
-        for thread in threads:
-            thread.join(60)
-        after = draw(scene, server, ids[0])
-    figures["kills"] = killed
-    figures["PDFs"] = statuses[200]
-    figures["responses_with_status_504"] = statuses[504]
-    figures["other_responses"] = statuses.total() - statuses[200] - statuses[504]
-    figures["create_requests_refused"] = sum(answer.status != 201 for answer in beside)
-    assert killed > KILLS / 2
-    assert statuses[200] > 0
-    assert figures["other_responses"] == figures["create_requests_refused"] == 0
-    assert after.status == 200

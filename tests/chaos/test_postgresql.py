@@ -15,7 +15,7 @@ import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.spans import p99_ms
+from tests.chaos.checker import p99_ms
 from tests.support import postgres, programs
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.chaos.campaign import Figures
-from tests.chaos.spans import iter_windows, let_pass, p99_ms
+from tests.chaos.checker import iter_windows, let_pass, p99_ms
 from tests.support import programs
 from tests.support.api import load
 from tests.support.api.load import RESUMES, Attempt, Client

@@ -5,22 +5,14 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
-from tests.support.resumes import a_document
-from tests.support.stores import make_account
 from tests.support.waiting import end
 from tests.support.waiting import wait_until as wait_until
-
-CROWD: Final = 100
-LAST_PLACE: Final = 3
 
 Answer = tuple[int, Any]
 """A status and the JSON that came with it."""
@@ -111,30 +103,6 @@ def files_in(folder: Path) -> list[Path]:
         for path in folder.rglob("*")
         if path.is_file() and not path.name.endswith(".report.json")
     ]
-
-
-def last_place_goes_to_one(home: Path, rounds: int) -> None:
-    """In each round a place is freed, all ask for it, and exactly one has it."""
-    key = make_account(os.environ.get("RESUMES_DATABASE", home), "ana", max_resumes=LAST_PLACE)
-    together = threading.Barrier(CROWD)
-    with serving(home) as one, serving(home) as two, ThreadPoolExecutor(CROWD) as pool:
-
-        def create(n: int) -> int:
-            api = (one, two)[n % 2]
-            together.wait(60)
-            body = a_document(f"Client {n}")
-            return call(f"{api}/api/v1/resumes", key, method="POST", body=body)[0]
-
-        for n in range(LAST_PLACE):
-            body = a_document(f"Resident {n}")
-            call(f"{one}/api/v1/resumes", key, method="POST", body=body)
-        for _ in range(rounds):
-            last = walk(one, key, limit=100)[-1]
-            assert call(f"{two}/api/v1/resumes/{last}", key, method="DELETE")[0] == 200
-
-            statuses = Counter(pool.map(create, range(CROWD)))
-
-            assert statuses == {201: 1, 403: CROWD - 1}
 
 
 def closed_pipe() -> int:

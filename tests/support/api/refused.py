@@ -1,11 +1,93 @@
 """Requests that are refused: what a client sends, by a name that says what is wrong with it."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tests.support.api import hostile_bytes
 from tests.support.api.builders import RESUMES, a_body, a_resume, with_section
+
+PATH = b"/api/v1/resumes"
+BODY = b'{"header":{},"sections":{}}'
+LENGTH = b"Content-Length: 27\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+CHUNKS = b"1b\r\n" + BODY + b"\r\n0\r\n\r\n"
+HOST = b"Host: resumes.test\r\n"
+STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) [A-Za-z -]+\r\n")
+
+
+def statuses(answers: bytes) -> list[int]:
+    """Those of answers in a row."""
+    return [int(status) for status in STATUS.findall(answers)]
+
+
+FIELDS = {
+    "a length and chunks": (LENGTH + CHUNKED, CHUNKS),
+    "chunks and a length": (CHUNKED + LENGTH, CHUNKS),
+    "a length twice": (LENGTH + LENGTH, BODY),
+    "two lengths": (LENGTH + b"Content-Length: 5\r\n", BODY),
+    "a list of lengths": (b"Content-Length: 27, 27\r\n", BODY),
+    "a length with a sign": (b"Content-Length: +27\r\n", BODY),
+    "a negative length": (b"Content-Length: -1\r\n", BODY),
+    "a hexadecimal length": (b"Content-Length: 0x1b\r\n", BODY),
+    "a length with an underscore": (b"Content-Length: 2_7\r\n", BODY),
+    "a length with a gap": (b"Content-Length: 2 7\r\n", BODY),
+    "an empty length": (b"Content-Length:\r\n", BODY),
+    "a length beyond 64 bits": (b"Content-Length: 99999999999999999999999\r\n", BODY),
+    "a folded field": (b"X-A: b\r\n c\r\n" + LENGTH, BODY),
+    "a bare line feed": (b"X-A: b\n" + LENGTH, BODY),
+    "a bare carriage return": (b"X-A: b\rX-B: c\r\n" + LENGTH, BODY),
+    "a space before the colon": (b"Content-Length : 27\r\n", BODY),
+    "a tab before the colon": (b"Content-Length\t: 27\r\n", BODY),
+    "NUL in a value": (LENGTH + b"X-A: a\x00b\r\n", BODY),
+    "NUL in a name": (LENGTH + b"X\x00A: a\r\n", BODY),
+    "a control byte in a value": (LENGTH + b"X-A: a\x01b\r\n", BODY),
+    "a control byte in a name": (LENGTH + b"X\x01A: a\r\n", BODY),
+    "an empty name": (LENGTH + b": a\r\n", BODY),
+    "a name beyond ASCII": (LENGTH + b"X-\xc3\xa9: a\r\n", BODY),
+    "a chunk size of 72 bits": (CHUNKED, CHUNKS.replace(b"1b", b"10000000000000001b")),
+    "a chunk size of 68 bits": (CHUNKED, CHUNKS.replace(b"1b", b"1000000000000001b")),
+    "a chunk size with 0x": (CHUNKED, CHUNKS.replace(b"1b", b"0x1b")),
+    "a chunk size with a sign": (CHUNKED, CHUNKS.replace(b"1b", b"+1b")),
+    "a chunk size and a space": (CHUNKED, CHUNKS.replace(b"1b", b"1b ")),
+    "a chunk size and a line feed": (CHUNKED, CHUNKS.replace(b"1b\r", b"1b")),
+    "a chunk and a line feed": (CHUNKED, CHUNKS.replace(b"}\r", b"}")),
+    "a chunk longer than its size": (CHUNKED, CHUNKS.replace(b"1b", b"1a")),
+    "a control byte in an extension": (CHUNKED, CHUNKS.replace(b"1b", b"1b;a=\x01")),
+    "an extension of 60 KB": (CHUNKED, CHUNKS.replace(b"1b", b"1b;a=" + b"x" * 60_000)),
+    "a trailer of 60 KB": (CHUNKED, CHUNKS[:-2] + b"X-A: " + b"x" * 60_000 + b"\r\n\r\n"),
+    "a length in a trailer": (CHUNKED, CHUNKS[:-2] + LENGTH + b"\r\n"),
+    "chunks in a trailer": (CHUNKED, CHUNKS[:-2] + CHUNKED + b"\r\n"),
+    "chunked, then gzip": (b"Transfer-Encoding: chunked, gzip\r\n", CHUNKS),
+    "chunked and nothing": (b"Transfer-Encoding: chunked,\r\n", CHUNKS),
+    "chunked twice": (CHUNKED + CHUNKED, CHUNKS),
+    "an odd space before chunked": (b"Transfer-Encoding: \x0bchunked\r\n", CHUNKS),
+    "identity and a length": (b"Transfer-Encoding: identity\r\n" + LENGTH, BODY),
+}
+
+LINES = {
+    "a target of another scheme": b"POST ftp://resumes.test" + PATH + b" HTTP/1.1",
+    "a target with a user": b"POST http://ada@resumes.test" + PATH + b" HTTP/1.1",
+    "a target without a host": b"POST http://" + PATH + b" HTTP/1.1",
+    "a target with a port alone": b"POST http://:80" + PATH + b" HTTP/1.1",
+    "an asterisk": b"OPTIONS * HTTP/1.1",
+    "an authority": b"CONNECT resumes.test:80 HTTP/1.1",
+    "a fragment": b"POST " + PATH + b"#x HTTP/1.1",
+    "encoded dots": b"POST /api/v1/x/%2e%2E/resumes HTTP/1.1",
+    "an encoded slash": b"POST /api/v1%2fresumes HTTP/1.1",
+    "an encoded backslash": b"POST /api/v1%5Cresumes HTTP/1.1",
+    "an encoded NUL": b"POST " + PATH + b"%00 HTTP/1.1",
+    "NUL": b"POST " + PATH + b"\x00 HTTP/1.1",
+    "a control byte": b"POST " + PATH + b"\x01 HTTP/1.1",
+    "a tab behind the target": b"POST " + PATH + b"\tHTTP/1.1",
+    "a method in small letters": b"post " + PATH + b" HTTP/1.1",
+    "HTTP/2": b"POST " + PATH + b" HTTP/2.0",
+    "HTTP/0.9": b"POST " + PATH + b" HTTP/0.9",
+    "HTTP/1.2": b"POST " + PATH + b" HTTP/1.2",
+    "no version": b"POST " + PATH,
+    "another protocol": b"POST " + PATH + b" HTTPX/1.1",
+    "a folded line": b"POST " + PATH + b" HTTP/1.1\r\n X: y",
+}
 
 ID: Final = "0123456789abcdef01234567"
 JSON: Final = b"Content-Type: application/json"
@@ -45,15 +127,15 @@ def a_create(body: bytes, *fields: bytes, key: bytes = ADA) -> bytes:
 def iter_heads() -> Requests:
     """Bytes that are no request, or could be read as two (docs/api.md, Limits)."""
     key = b"Authorization: Bearer ADA\r\nContent-Type: application/json\r\n"
-    line, host = b"POST /api/v1/resumes HTTP/1.1", hostile_bytes.HOST
-    length, body = hostile_bytes.LENGTH, hostile_bytes.BODY
+    line, host = b"POST /api/v1/resumes HTTP/1.1", HOST
+    length, body = LENGTH, BODY
 
     def head(line: bytes = line, host: bytes = host, fields: bytes = length) -> bytes:
         return line + b"\r\n" + host + key + fields + b"\r\n"
 
-    for name, (fields, content) in hostile_bytes.FIELDS.items():
+    for name, (fields, content) in FIELDS.items():
         yield f"fields: {name}", head(fields=fields) + content
-    for name, odd in hostile_bytes.LINES.items():
+    for name, odd in LINES.items():
         yield f"line: {name}", head(odd) + body
     for odd in (
         b"", host + host, b"Host: a b\r\n", b"Host: a@b\r\n", b"Host: a/b\r\n", b"Host: a:80x\r\n",
@@ -62,7 +144,7 @@ def iter_heads() -> Requests:
         yield f"host: {odd!r}", head(host=odd) + body
     for coding in (b"gzip, chunked", b"gzip", b"xchunked", b"identity", b""):
         fields = b"Transfer-Encoding: %b\r\n" % coding
-        yield f"coding: {coding!r}", head(fields=fields) + hostile_bytes.CHUNKS
+        yield f"coding: {coding!r}", head(fields=fields) + CHUNKS
     for name, fields in {
         "66,000 bytes": b"X-A: " + b"x" * 66_000 + b"\r\n",
         "101 fields": b"X-A: b\r\n" * 101,
@@ -80,12 +162,12 @@ def iter_heads() -> Requests:
     for garbage in (b"GARBAGE\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"\x00\r\n",
                     b"GET / HTTP/1.1\n\n", b"GET  / HTTP/1.1\r\n\r\n"):  # fmt: skip
         yield f"garbage: {garbage!r}", garbage
-    chunked = head(fields=hostile_bytes.CHUNKED)
+    chunked = head(fields=CHUNKED)
     for chunk in (b"not a chunk", b"1;a=" + b"x" * 40_000, b"-1\r\n", b"g\r\n"):
         yield f"chunk: {chunk[:12]!r}", chunked + chunk
     yield (
         "chunks in HTTP/1.0",
-        head(b"POST /api/v1/resumes HTTP/1.0", fields=hostile_bytes.CHUNKED) + hostile_bytes.CHUNKS,
+        head(b"POST /api/v1/resumes HTTP/1.0", fields=CHUNKED) + CHUNKS,
     )
     yield "line feeds alone", (head() + body).replace(b"\r\n", b"\n")
     yield (

@@ -20,13 +20,7 @@ from tests.support.api.ended_servers import (
     live_through,
     stop_under_load,
 )
-from tests.support.api.full_disks import (
-    BELOW_FLOOR_BYTES,
-    DISK_BYTES,
-    filled,
-    live_through_a_full_disk,
-)
-from tests.support.api.full_disks import check as check_disk
+from tests.support.api.full_disks import DISK_BYTES, filled
 from tests.support.api.load import Wire
 from tests.support.api.scenes import Scene, is_unavailable
 from tests.support.inbox.mounts import a_disk
@@ -80,13 +74,6 @@ def test_pipelined_requests_are_answered_up_to_the_one_that_says_close(
     assert {answer.status for answer in answers} == {201}
     assert len(answers) == len(requests) or answers[-1].headers["connection"] == "close"
     assert scene.rows() == len(answers)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("leave_bytes", [0, BELOW_FLOOR_BYTES], ids=["last byte", "floor"])
-def test_a_full_disk_is_lived_through(scene: Scene, tmp_path: Path, leave_bytes: int) -> None:
-    writers, listed, _ = live_through_a_full_disk(scene, tmp_path, leave_bytes)
-    check_disk(scene, load.attempts_of(writers), listed)
 
 
 @pytest.mark.slow

@@ -17,8 +17,7 @@ import pytest
 
 from server.connections import REFUSED_AT_ONCE, RESERVED_FILES
 from tests.support.api.builders import RESUMES
-from tests.support.api.hostile_bytes import statuses
-from tests.support.api.load import a_request
+from tests.support.api.refused import statuses
 from tests.support.api.serving import (
     Served,
     a_connection,
@@ -35,25 +34,6 @@ pytestmark = pytest.mark.slow
 
 BODY = json.dumps({"header": {}, "sections": {}}).encode()
 TIMEOUT_S = 1.0
-
-
-def a_get(served: Served) -> bytes:
-    """A list."""
-    return a_request(served.key)
-
-
-def test_a_storm_of_connections_leaves_the_others_alone(tmp_path: Path) -> None:
-    with serve(tmp_path, max_connections=20) as served, contextlib.ExitStack() as stack:
-        client = stack.enter_context(a_connection(served.url))
-        client.sendall(a_get(served))
-        assert statuses(client.recv(65536)) == [200]
-
-        storm = [stack.enter_context(a_connection(served.url)) for _ in range(400)]
-        client.sendall(a_get(served))
-
-        assert statuses(client.recv(65536)) == [200]
-        refused = [read_all(connection) for connection in storm[20:]]
-        assert {status for answer in refused for status in statuses(answer)} == {503}
 
 
 @contextlib.contextmanager
