@@ -298,25 +298,6 @@ def test_what_was_under_way_is_imported_once_by_the_next_store(
     assert waiting_in(later.inbox) == []
 
 
-@pytest.mark.slow
-@pytest.mark.sqlite("a server's database is not made anew by whoever starts first")
-def test_s23_a_lost_store_that_was_begun_anew_does_not_get_the_folder_until_it_is_restored(
-    stores: list[Service], tmp_path: Path
-) -> None:
-    mine, _, _ = stores
-    mine.has_account()
-    mine.leaves_a_held_file_and_one_under_way()
-    backup = mine.backs_up(tmp_path / "backup.db")
-    for file in mine.home.glob("resumes.db*"):
-        file.unlink()
-
-    assert "belongs to another store" in mine.is_not_started()
-    assert len(waiting_in(mine.inbox)) == 2
-
-    mine.succeeds("db", "restore", backup)
-    assert mine.imports_all_three()
-
-
 @pytest.mark.sqlite("into a server's database no backup is restored that is not empty")
 def test_a_new_machine_keeps_its_inbox_when_a_backup_takes_the_place_of_its_store(
     stores: list[Service], tmp_path: Path
@@ -385,20 +366,3 @@ def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
                 wait_until(lambda: mine.titles() == ["Bo Resume"])
         finally:
             watching.terminate()
-
-
-@pytest.mark.slow
-@pytest.mark.sqlite("a folder says the same to every engine")
-def test_a_folder_that_cannot_say_whose_it_is_is_refused_in_one_line(stores: list[Service]) -> None:
-    mine, _, _ = stores
-    mine.has_account()
-    mark = mine.inbox / ".importer"
-    (mark / "store").mkdir(parents=True)
-
-    refused = f"Error: Cannot use {mark}: Is a directory"
-    assert mine.is_not_started() == refused
-    assert mine.fails(2, "watch", "--once") == refused
-    assert "Remove it; the next importer creates it again" in mine.run("doctor").stdout
-
-    shutil.rmtree(mark)
-    mine.succeeds("watch", "--once")

@@ -34,22 +34,6 @@ class Disk:
         options = f"size={self._size_bytes}"
         self._run("mount", "-t", "tmpfs", "-o", options, "none", str(self._path))
 
-    def unmount(self) -> None:
-        """The disk is gone from its path, whoever uses it."""
-        self._run("umount", "--lazy", str(self._path))
-
-    @contextlib.contextmanager
-    def full(self) -> Iterator[None]:
-        """There is not a byte left on the disk during the block."""
-        filler = self.seen(self._path) / ".filler"
-        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while file.write(b"x" * 4_096):
-                pass
-        try:
-            yield
-        finally:
-            filler.unlink()
-
     def _run(self, *command: str) -> None:
         subprocess.run([*self.enter, *command], check=True, capture_output=True)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from importer.notices import FileReport, Summary
 from importer.options import Options
 from importer.service import watch
-from resumes.store import Store, accounts, importers, plans
+from resumes.store import Store, accounts, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
 from tests.support import programs
@@ -170,15 +170,6 @@ class Scene:
         finally:
             program.kill()
 
-    def health(self) -> list[str]:
-        """What the importers that are there say of themselves, with the word for it first."""
-        with self.store() as store:
-            return [
-                f"{finding.state.value}: {finding.sentence}"
-                for one in importers.list_importers(store)
-                for finding in one.findings
-            ]
-
     def is_ready(self, watch: Watch) -> bool:
         """Whether the importer works in the folder, or stands by."""
         return "on standby" in watch.log or is_locked(self.root / ".importer" / "0.lock")
@@ -220,11 +211,6 @@ class Scene:
     ) -> Tally:
         """Everything of `oracle.check` holds; the tally."""
         return oracle.check(self.home, files=files, resumes=resumes, left=left, root=self.root)
-
-    def check_resumes(self, resumes: Mapping[str, Collection[str]]) -> None:
-        """The accounts have these resumes, and no others. For files that somebody took back."""
-        with self.store() as store:
-            oracle.check_resumes(store, resumes)
 
 
 def kill(pid: int) -> None:

@@ -244,10 +244,6 @@ class Console(Terminal):
         """All the texts are seen; everything that is seen."""
         return self.shows_that(lambda seen: all(text in seen for text in texts), texts)
 
-    def shows_no(self, text: str) -> None:
-        """The text is not seen any more."""
-        self.shows_that(lambda seen: text not in seen, text)
-
     def shows_that(self, is_so: Callable[[str], object], what: object) -> str:
         """What is seen, once it is so."""
         deadline = time.monotonic() + LIMIT_S

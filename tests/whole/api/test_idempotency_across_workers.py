@@ -1,8 +1,5 @@
 """One Idempotency-Key, whichever process is asked, and whatever becomes of it."""
 
-import signal
-import subprocess
-import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -67,44 +64,3 @@ def test_32_creates_with_one_key_make_one_resume_and_have_one_answer(
     assert len({answer.body for answer in created}) == 1
     assert sum(map(is_replayed, created)) == len(created) - 1
     assert count(tmp_path) == 1
-
-
-KILLED_BEFORE_THE_ANSWER = """
-import os, signal, sys
-from pathlib import Path
-from resumes.settings import Settings
-from resumes.store import creation
-from server import service
-
-create_async = creation.create_async
-
-async def create_and_die(*arguments, **options):
-    await create_async(*arguments, **options)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-creation.create_async = create_and_die
-service.run(Settings(home=Path(sys.argv[1]), port=0), ready=lambda url: print(url, flush=True))
-"""
-
-
-def test_after_a_kill_between_commit_and_answer_a_repeat_has_the_id_of_what_was_created(
-    tmp_path: Path, key: str
-) -> None:
-    command = [sys.executable, "-c", KILLED_BEFORE_THE_ANSWER, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().strip()
-            with pytest.raises(load.Lost):
-                post(url, key, a_document(), "once")
-            assert process.wait(30) == -signal.SIGKILL
-        finally:
-            process.kill()
-    assert count(tmp_path) == 1
-
-    with programs.serving(tmp_path) as url:
-        answers = [post(url, key, a_document(), "once") for _ in range(2)]
-        listed = programs.walk(url, key, limit=100)
-
-    assert all(is_replayed(answer) for answer in answers)
-    assert [answer.json["id"] for answer in answers] == listed * 2

@@ -1,9 +1,7 @@
-"""A store whose file is removed, replaced or linked to under a server: nothing is answered as stored
-there."""
+"""A store whose file is linked to under a server, or mounted alone: nothing is created there."""
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,47 +9,8 @@ import pytest
 from resumes.store import accounts
 from tests.support import programs
 from tests.support.api import load
-from tests.support.api.scenes import Scene, is_unavailable, page_of
+from tests.support.api.scenes import Scene, is_unavailable
 from tests.support.inbox.mounts import a_disk
-
-
-def remove(path: Path) -> None:
-    for file in sorted(path.parent.glob("resumes.db*")):  # itself first: that is what is told
-        file.unlink()
-
-
-def replace(path: Path) -> None:
-    shutil.copy(path, path.with_name("new.db"))
-    path.with_name("new.db").rename(path)
-
-
-WAYS: dict[Callable[[Path], None], str] = {
-    remove: "removed or renamed",
-    replace: "replaced by another file",
-}
-
-
-@pytest.mark.parametrize("lose", [remove, pytest.param(replace, marks=pytest.mark.slow)])
-def test_a_server_whose_store_went_stores_nothing_more_and_says_so(
-    tmp_path: Path, lose: Callable[[Path], None]
-) -> None:
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    database = scene.home / "resumes.db"
-    create = load.a_request(scene.key, "POST", body=load.a_body("resume"))
-    with scene.served() as server:
-        assert load.call(server.url, create).status == 201
-        lose(database)
-        names = {file.name for file in scene.home.iterdir()}
-        answers = [load.call(server.url, create) for _ in range(10)]
-        assert all(is_unavailable(answer) for answer in answers)
-        assert is_unavailable(load.call(server.url, load.a_request(scene.key, path=page_of(""))))
-        ready = load.call(server.url, load.a_request(scene.key, path="/readyz"))
-        assert (ready.status, ready.json["checks"]["read"]) == (503, "failed")
-        assert ready.json["checks"]["write"] == "failed"
-        assert {file.name for file in scene.home.iterdir()} == names
-        log = server.log
-    assert log.read_text().count(f"ERROR resumes.store: {database} was {WAYS[lose]}") == 1
-    assert "Traceback" not in log.read_text()
 
 
 @pytest.mark.slow

@@ -1,17 +1,182 @@
-"""Importers that are killed at any moment, and others that stand by and go on."""
+"""Writers that add, replace, rewrite and move files while importers are killed, and what must come of it.
 
+Every version of a file is a resume with a name of its own, so the store tells which versions were
+imported, and how often. It is asked after the writers have ended and all is drained:
+
+- the last version of each file is stored: whoever was read before was not the last word;
+- a version is stored once at most in an account (in two, if its file was moved between them while
+  it was read);
+- what lies in `_done` is stored: nothing was put away that nobody has read.
+"""
+
+import contextlib
+import json
 import os
 import random
-import signal
-import time
+import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from tests.support.inbox import oracle
 from tests.support.inbox.havoc import SEED, Havoc
-from tests.support.inbox.scenes import Scene, Watch
-from tests.support.inbox.writers import Writers
+from tests.support.inbox.scenes import Scene
+from tests.support.resumes import a_document
+
+ACCOUNTS: Final = ("ana", "bo")
+NAMES: Final = 12
+"""How many files a writer has under way at a time: few, so that it meets them again."""
+
+
+class Writer:
+    """Writes to files of its own, at random, in its own thread."""
+
+    def __init__(self, number: int, root: Path, spare: Path, seed: int) -> None:
+        self._number = number
+        self._root = root
+        self._spare = spare
+        self._chosen = random.Random(seed)
+        self._ways = [self._put, self._put, self._rewrite, self._overwrite, self._move]
+        self._tried = 0
+        self._files = 0
+        self._open: list[Path] = []
+        self.last: dict[Path, str] = {}
+        """By its path, the last version of each file that was written."""
+        self.moved: set[str] = set()
+        """Versions that lay in two accounts, one after the other."""
+        self.versions = 0
+        """How many versions it has written."""
+
+    def write(self, over: threading.Event, pause_s: float) -> None:
+        """Write until it is over, with a pause of about this between two versions."""
+        while not over.wait(self._chosen.uniform(0, 2 * pause_s)):
+            with contextlib.suppress(FileNotFoundError):  # it was put away just now
+                self._chosen.choice(self._ways)()
+
+    def _version(self) -> tuple[str, bytes]:
+        self._tried += 1
+        # Of one length, so that one can take the place of another unnoticed by its size.
+        version = f"writer {self._number:02} version {self._tried:08}"
+        return version, a_document(version)
+
+    def _is_written(self, path: Path, version: str) -> None:
+        self.versions += 1
+        self.last[path] = version
+
+    def _some_file(self) -> Path:
+        if len(self._open) < NAMES or self._chosen.random() < 0.2:
+            self._files += 1
+            account = self._chosen.choice(ACCOUNTS)
+            self._open.append(self._root / account / f"{self._number:02}-{self._files:06}.json")
+            del self._open[:-NAMES]
+        return self._chosen.choice(self._open)
+
+    def _put(self) -> None:
+        """Put a whole file in the place of what has the name, if anything does."""
+        path = self._some_file()
+        version, content = self._version()
+        part = self._spare / path.name
+        part.write_bytes(content)
+        part.rename(path)
+        self._is_written(path, version)
+
+    def _rewrite(self) -> None:
+        """Write a file anew where it lies, in two pieces."""
+        path = self._some_file()
+        version, content = self._version()
+        with path.open("r+b", buffering=0) as file:
+            file.truncate(0)
+            file.write(content[: len(content) // 2])
+            threading.Event().wait(self._chosen.uniform(0, 0.02))
+            file.write(content[len(content) // 2 :])
+        self._is_written(path, version)
+
+    def _overwrite(self) -> None:
+        """Write over a file in one piece of the same length, and give it back its time."""
+        path = self._some_file()
+        version, content = self._version()
+        with path.open("r+b", buffering=0) as file:
+            before = os.fstat(file.fileno())
+            if before.st_size != len(content):
+                return
+            file.write(content)
+            os.utime(file.fileno(), ns=(before.st_atime_ns, before.st_mtime_ns))
+        self._is_written(path, version)
+
+    def _move(self) -> None:
+        """Move a file to the other account's folder."""
+        path = self._some_file()
+        other = ACCOUNTS[1 - ACCOUNTS.index(path.parent.name)]
+        target = self._root / other / path.name
+        if target.exists():
+            return
+        path.rename(target)
+        if version := self.last.pop(path, None):
+            self.last[target] = version
+            self.moved.add(version)
+        self._open = [target if one == path else one for one in self._open]
+
+
+class Writers:
+    """Several writers, at work during the block."""
+
+    def __init__(self, scene: Scene, chosen: random.Random, *, count: int, pause_s: float) -> None:
+        for name in ACCOUNTS:
+            scene.account(name)
+        spare = scene.home.with_name(f"{scene.home.name}-spare")
+        spare.mkdir()
+        self._scene = scene
+        self._over = threading.Event()
+        self.each = [
+            Writer(number, scene.root, spare, chosen.randrange(1, 10**9)) for number in range(count)
+        ]
+        self._threads = [
+            threading.Thread(target=writer.write, args=(self._over, pause_s), name="writer")
+            for writer in self.each
+        ]
+
+    def __enter__(self) -> "Writers":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def versions(self) -> int:
+        """How many versions were written."""
+        return sum(writer.versions for writer in self.each)
+
+    def find_wrong(self) -> list[str]:
+        """Compare what the store has, now that all is drained, with what was written."""
+        stored = [Counter(self._scene.names(name)) for name in ACCOUNTS]
+        everywhere = sum(stored, Counter[str]())
+        moved = set[str]().union(*(writer.moved for writer in self.each))
+        last = [version for writer in self.each for version in writer.last.values()]
+        doubled = [
+            version
+            for version, count in everywhere.items()
+            if count > (2 if version in moved else 1) or any(one[version] > 1 for one in stored)
+        ]
+        done = oracle.files_of(self._scene.root, "done")
+        failed = oracle.files_of(self._scene.root, "failed")  # though every version was valid
+        return [
+            *(f"missing: {version}" for version in last if not everywhere[version]),
+            *(f"doubled: {version}" for version in doubled),
+            *(f"unread: {path}" for path in done if not everywhere[_version_in(path)]),
+            *(f"failed: {path}" for path in failed),
+        ]
+
+
+def _version_in(path: Path) -> str:
+    version: str = json.loads(path.read_bytes())["header"]["name"]
+    return version
 
 
 @pytest.mark.slow
@@ -34,61 +199,3 @@ def test_no_version_is_lost_or_doubled_however_it_is_written_and_whoever_is_kill
     say(f"{writers.versions} versions, killed {dict(havoc.kills)}")
     assert writers.find_wrong() == []
     assert writers.versions > 100 * kills
-
-
-# Several importers on a folder
-
-
-TAKE_OVER_S = 1.0
-
-COUNTS = [1_500, pytest.param(20_000, marks=pytest.mark.campaign)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", COUNTS)
-def test_of_two_importers_one_stands_by_and_finishes_what_a_killed_one_had(
-    scene: Scene, count: int
-) -> None:
-    """Each file is imported once, whoever took it; who stood by goes on with what was under way."""
-    scene.account("ana")
-    scene.account("bo")
-    with scene.watched() as victim, scene.watched() as survivor:
-        scene.wait_until(lambda: "on standby" in survivor.log)
-        for number in range(count // 2):
-            for name in ("ana", "bo"):
-                scene.drop(f"{name}/{number}.json")
-            if number >= count // 8 and victim.is_running:
-                kill_at_work(scene, victim)
-        victim.kill()  # which was never seen at work
-        scene.wait_for_all(count, limit_s=30 + count / 200)
-        scene.wait_until(lambda: len(scene.slots()) == 1 + len(survivor.children))
-    names = {name: [f"{number}.json" for number in range(count // 2)] for name in ("ana", "bo")}
-    assert scene.check(files=count, resumes=names).done == count
-
-
-def kill_at_work(scene: Scene, victim: Watch) -> None:
-    """If the importer has files under way at this moment, it ends."""
-    os.kill(victim.pid, signal.SIGSTOP)
-    notes = (scene.root / ".importer").glob("*.files")
-    if any(path.stat().st_size for path in notes):
-        victim.kill()
-    else:
-        os.kill(victim.pid, signal.SIGCONT)
-
-
-@pytest.mark.slow
-@pytest.mark.timing
-def test_of_two_that_stand_by_one_takes_over_within_a_second(scene: Scene) -> None:
-    scene.account("ana")
-    with scene.watched() as victim, scene.watched() as second, scene.watched() as third:
-        scene.wait_until(lambda: all("on standby" in one.log for one in (second, third)))
-        for number in range(5):
-            scene.drop(f"ana/{number}.json")
-        scene.wait_for(ended=5)
-        victim.kill()
-        killed_s = time.monotonic()
-        scene.drop("ana/5.json")
-        scene.wait_for(ended=6)
-        took_s = time.monotonic() - killed_s
-    assert scene.check(files=6, resumes={"ana": [f"{n}.json" for n in range(6)]}).done == 6
-    assert took_s < TAKE_OVER_S

@@ -1,15 +1,52 @@
 """The verdict on a file is the one that the API gives for the same bytes, also on one that is far too large."""
 
+import functools
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from resumes.analyzer import DEFAULT_FORMAT
 from tests.support import programs
+from tests.support.inbox.mounts import a_disk
 from tests.support.inbox.oracle import Tally, reports_of
+from tests.support.inbox.packing import bomb, zipped
 from tests.support.inbox.scenes import Scene
-from tests.support.inbox.sizes import LIMIT, SPARSE, filled, refused
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
+
+GIGABYTE = 1024**3
+LIMIT = DEFAULT_FORMAT.max_bytes
+
+
+def filled(name: str, size_bytes: int) -> bytes:
+    """A resume of exactly so many bytes."""
+    empty = len(a_document(name, filler=""))
+    body = a_document(name, filler="x" * (size_bytes - empty))
+    assert len(body) == size_bytes
+    return body
+
+
+@functools.cache
+def refused() -> Mapping[str, tuple[bytes, str]]:
+    """Return the content and the reason of each file that is refused, by its name."""
+    return {
+        "empty.json": (b"", "invalid_json"),
+        "over.json": (filled("over", LIMIT + 1), "too_large"),
+        "wide.json": (b"[" + b"{}," * 20_000_000 + b"{}]", "too_large"),
+        "bomb.json.gz": (bomb(b'{"header": {"name": "a"}, "x": "'), "too_large"),
+        "lines.ndjson.gz": (bomb(b"{}\n"), "too_large"),
+        "bomb.zip": (zipped({"a.json": b"x" * (256 * 1024 * 1024)}), "too_large"),
+        "nested.zip": (
+            zipped({"inner.zip": zipped({"a.json": a_document("nested")})}),
+            "invalid_archive",
+        ),
+        "escape.zip": (zipped({"../evil.json": a_document("evil")}), "invalid_archive"),
+        "root.zip": (zipped({"/etc/evil.json": a_document("evil")}), "invalid_archive"),
+    }
+
+
+SPARSE = {"sparse.json": GIGABYTE, "sparse.ndjson": GIGABYTE // 8, "sparse.zip": GIGABYTE // 8}
 
 GOOD = a_document("Ada")
 
@@ -147,3 +184,23 @@ def test_what_is_too_large_is_refused_for_its_own_reason_and_never_whole_in_memo
     assert {name.removeprefix("ana/"): one["reason"] for name, one in reports.items()} == reasons
     assert list(scene.home.rglob("*evil*")) == []
     assert not Path("/etc/evil.json").exists()
+
+
+# Disks
+
+
+@pytest.mark.slow
+def test_i9_from_an_account_folder_on_another_disk_files_are_copied_away(tmp_path: Path) -> None:
+    root = tmp_path / "home" / "inbox"
+    with a_disk(root / "ana", 8 * 1024 * 1024) as disk:
+        scene = Scene(tmp_path / "home", disk.seen(root))
+        scene.account("ana")
+        scene.account("bo")
+        with scene.watched(settle_s=0.3, before=disk.enter, root=root):
+            for number in range(5):
+                scene.drop(f"ana/{number}.json", a_document(f"far {number}"))
+            scene.drop("ana/bad.json", b"nonsense")
+            scene.drop("bo/cv.json", a_document("near"))
+            scene.wait_for(ended=7)
+        far = [f"far {number}" for number in range(5)]
+        assert scene.check(files=7, resumes={"ana": far, "bo": ["near"]}).failed == 1
