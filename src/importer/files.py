@@ -19,16 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from resumes.errors import InvalidArgument, TooLarge
 from resumes.text import counted, replaced
 from resumes.watched_names import find_extension, find_filed_extension, is_hidden_or_temporary
 
 MAX_STEM_BYTES = 120
 """Leaves room in 255 bytes for a claim, an account and `.report.json`."""
-
 MAX_NAME_CHARS = 4_096
 """The maximum length of a path in a report or note; more than any file system allows."""
-
 _NOT_PLAIN = re.compile(r"[^\w ._()+,@=-]")
 
 
@@ -63,11 +60,8 @@ def split_extension(name: str) -> tuple[str, str]:
 
 
 def safe_stem(name: str) -> str:
-    """Return the stem of an escaped path's last part, safe in any file system and shell.
-
-    At most 120 bytes, letters and digits of all scripts kept, never empty, and with no dash or
-    dot first.
-    """
+    """Return the stem of an escaped path's last part, safe in any file system and shell. At most 120 bytes,
+    letters and digits of all scripts kept, never empty, and with no dash or dot first."""
     base = name.rpartition("/")[2]
     stem = split_extension(base)[0]
     kept = _NOT_PLAIN.sub("_", stem).encode()[:MAX_STEM_BYTES].decode(errors="ignore")
@@ -98,7 +92,6 @@ class Known(NamedTuple):
 
 
 def signature_of(status: os.stat_result) -> Signature:
-    """Return the signature in a file's status."""
     return Signature(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
@@ -111,10 +104,8 @@ def find_signature(path: str | Path) -> Signature | None:
 
 
 class Content(NamedTuple):
-    """The bytes that were read. `is_steady`: the file's signature did not change meanwhile.
-
-    For a file over the limit, `is_over_limit`, `body` has only the beginning.
-    """
+    """The bytes that were read. `is_steady`: the file's signature did not change meanwhile. For a file over
+    the limit, `is_over_limit`, `body` has only the beginning."""
 
     body: bytes
     signature: Signature
@@ -127,10 +118,8 @@ class NotAFile(OSError):
 
 
 def open_file(path: str | Path, *, dir_fd: int | None = None) -> int:
-    """Open a regular file for reading; with `dir_fd` the path is below that folder.
-
-    Raises FileNotFoundError, NotAFile, OSError.
-    """
+    """Open a regular file for reading; with `dir_fd` the path is below that folder. Raises
+    FileNotFoundError, NotAFile, OSError."""
     try:
         descriptor = os.open(path, _FLAGS, dir_fd=dir_fd)
     except OSError:
@@ -145,7 +134,6 @@ def open_file(path: str | Path, *, dir_fd: int | None = None) -> int:
 
 
 def read_file(descriptor: int, max_bytes: int) -> Content:
-    """Read an open file from its beginning."""
     before = signature_of(os.fstat(descriptor))
     if before.size_bytes > max_bytes:
         return Content(_read(descriptor, HEAD_BYTES), before, is_over_limit=True)
@@ -156,24 +144,16 @@ def read_file(descriptor: int, max_bytes: int) -> Content:
 
 
 def _read(descriptor: int, at_most: int) -> bytes:
-    chunk = os.read(descriptor, at_most)
-    if not chunk or len(chunk) == at_most:
-        return chunk
-    chunks = [chunk]
-    left = at_most - len(chunk)
-    while left and (chunk := os.read(descriptor, left)):
-        chunks.append(chunk)
-        left -= len(chunk)
-    return b"".join(chunks)
+    body = os.read(descriptor, at_most)
+    while body and len(body) < at_most and (chunk := os.read(descriptor, at_most - len(body))):
+        body += chunk
+    return body
 
 
 def load(path: str | Path, max_bytes: int) -> Content:
     """Read a regular file. Raises FileNotFoundError, NotAFile, OSError."""
-    descriptor = open_file(path)
-    try:
-        return read_file(descriptor, max_bytes)
-    finally:
-        os.close(descriptor)
+    with os.fdopen(open_file(path), "rb") as file:
+        return read_file(file.fileno(), max_bytes)
 
 
 def find_body(path: str | Path, max_bytes: int) -> bytes:
@@ -184,10 +164,10 @@ def find_body(path: str | Path, max_bytes: int) -> bytes:
     return b""
 
 
-def find_head(path: str | Path) -> bytes:
+def find_head(path: str | Path, *, dir_fd: int | None = None) -> bytes:
     """Return the first 64 KiB of a file; empty if it cannot be read."""
-    with contextlib.suppress(OSError):
-        return load(path, HEAD_BYTES).body[:HEAD_BYTES]
+    with contextlib.suppress(OSError), os.fdopen(open_file(path, dir_fd=dir_fd), "rb") as file:
+        return file.read(HEAD_BYTES)
     return b""
 
 
@@ -213,9 +193,9 @@ class SystemFolders:
 
     def __str__(self) -> str:
         """Return `2 files in ana/#recycle, 1 file in ana/@eaDir and those in 5 more folders`."""
-        if not self.others:
-            return " and ".join(filter(None, [", ".join(self.counts[:-1]), *self.counts[-1:]]))
-        return f"{', '.join(self.counts)} and those in {counted(self.others, 'more folder')}"
+        others = [f"those in {counted(self.others, 'more folder')}"] if self.others else []
+        *named, last = [*self.counts, *others]
+        return f"{', '.join(named)} and {last}" if named else last
 
 
 def _count_files(folder: str) -> str:
@@ -240,22 +220,6 @@ def describe(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def read(path: str | Path, max_bytes: int) -> bytes:
-    """Return the bytes of a file that is named in a command.
-
-    Raises TooLarge, and InvalidArgument if it is missing, not a regular file or cannot be read.
-    """
-    try:
-        content = load(path, max_bytes)
-    except NotAFile as error:
-        raise InvalidArgument(str(error)) from None
-    except OSError as error:
-        raise InvalidArgument(f"Cannot read {escaped(os.fspath(path))}: {error.strerror}") from None
-    if content.is_over_limit:
-        raise TooLarge(limit_bytes=max_bytes)
-    return content.body
-
-
 def digest(body: bytes) -> bytes:
     """Return the SHA-256 of a JSON value without outer white space."""
     return hashlib.sha256(body.strip(JSON_SPACE)).digest()
@@ -266,10 +230,8 @@ HASHED_BYTES = 256 * 1024 * 1024
 
 
 def find_sha256(path: str | Path, max_bytes: int = HASHED_BYTES) -> str | None:
-    """Return the SHA-256 of a whole regular file, in hexadecimal.
-
-    None if it cannot be read, or is larger than `max_bytes` or 256 MiB.
-    """
+    """Return the SHA-256 of a whole regular file, in hexadecimal. None if it cannot be read, or is larger
+    than `max_bytes` or 256 MiB."""
     with contextlib.suppress(OSError), open(open_file(path), "rb") as file:
         if os.fstat(file.fileno()).st_size <= min(max_bytes, HASHED_BYTES):
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -294,10 +256,8 @@ def find_writer(descriptor: int) -> bool | None:
 
 
 def ignore_breaks() -> None:
-    """Ignore SIGIO, which ends a process by default.
-
-    The system sends it when a process opens a file for writing while we hold the lease.
-    """
+    """Ignore SIGIO, which ends a process by default. The system sends it when a process opens a file for
+    writing while we hold the lease."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGIO, signal.SIG_IGN)
 
@@ -329,33 +289,30 @@ class Folders:
         return descriptor
 
     def close(self) -> None:
-        """Close all."""
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
 
 
 def _open_folder(path: str) -> int:
-    descriptor = None
+    found, descriptor = path, None
     try:
         descriptor = os.open(path, _FOLDER_FLAGS)
-        found = path
         with contextlib.suppress(OSError):  # not every system has this path
             found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
-        if found != path:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         # Files of a read-only folder could be imported, but not moved away.
-        if not os.access(path, os.W_OK, effective_ids=True):
+        if found == path and not os.access(path, os.W_OK, effective_ids=True):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     except OSError as error:
         if descriptor is not None:
             os.close(descriptor)
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise FileNotFoundError(
-                errno.ENOENT, "Its path contains a symbolic link", path
-            ) from None
-        raise
-    return descriptor
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+    else:
+        if found == path:
+            return descriptor
+        os.close(descriptor)
+    raise FileNotFoundError(errno.ENOENT, "Its path contains a symbolic link", path)
 
 
 _AT_FDCWD = -100
@@ -391,10 +348,7 @@ def is_copy(source: str | Path, target: str | Path) -> bool:
 
 
 def write_over(path: Path, content: bytes, *, temporary: Path) -> None:
-    """Write the content to a file on the disk atomically, replacing an earlier file.
-
-    Raises OSError.
-    """
+    """Write the content to a file on the disk atomically, replacing an earlier file. Raises OSError."""
     temporary.unlink(missing_ok=True)
     with temporary.open("xb") as file:
         try:

@@ -22,7 +22,7 @@ from importer.files import SystemFolders
 from importer.outcomes import Result, SkippedMembers
 from importer.unpack import Limits, Part, Unpacked
 from resumes.analyzer import Format, Resume
-from resumes.errors import InvalidArgument, Issue, TooLarge
+from resumes.errors import Issue
 from resumes.health.store_checks import remedy_for_full
 from resumes.import_reasons import Reason
 from resumes.settings import Settings
@@ -144,17 +144,20 @@ def _open(source: Source, limits: Limits) -> Unpacked:
         return Unpacked(iter([Part(0, "", refusal=refusal)]))
     most = max(limits.max_bytes, limits.max_file_bytes)
     try:
-        if path != STANDARD_INPUT:
-            body = files.read(path, most)
-        elif len(body := sys.stdin.buffer.read(most + 1)) > most:
-            raise TooLarge(limit_bytes=most)
+        if path == STANDARD_INPUT:
+            body = sys.stdin.buffer.read(most + 1)
+            is_over_limit = len(body) > most
+        else:
+            content = files.load(path, most)
+            body, is_over_limit = content.body, content.is_over_limit
+        if is_over_limit:
+            raise json_texts.file_too_large(limits)
         if unpack.is_bundle(path, body):
             return unpack.unpack(path, body, limits)
         return Unpacked(iter([Part(0, "", body)]))
-    except InvalidArgument as error:
-        refusal = outcomes.failed(Reason.UNREADABLE, error.message)
-    except TooLarge:
-        refusal = json_texts.file_too_large(limits).refusal
+    except OSError as error:  # without a message of the system for what is no file
+        why = f"Cannot read {files.escaped(path)}: {error.strerror}" if error.strerror else error
+        refusal = outcomes.failed(Reason.UNREADABLE, str(why))
     except unpack.CannotUnpack as error:
         refusal = error.refusal
     return Unpacked(iter([Part(0, "", refusal=refusal)]))
