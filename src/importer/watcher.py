@@ -32,21 +32,16 @@ logger = logging.getLogger("resumes.importer")
 
 MIN_LIFETIME_S = 1.0
 """The minimum lifetime of a listener when the folders keep changing."""
-
 PROVEN_S = 10.0
 """How long a listener must work before the failure of the previous one counts as over."""
-
 MAX_LIFETIME_S = 600.0
 """The maximum lifetime of a listener. It may lose a folder without an error: when events overflow,
 at the limit of watches, or when a disk is removed and put back."""
-
 LOCAL_FUSE = frozenset(
     {"fuse.fuse-overlayfs", "fuse.ntfs-3g", "fuse.ntfs", "fuse.exfat", "fuse.ext2", "fuse.fuse2fs"}
 )
 """FUSE file systems on a local disk that no other machine writes to. Others are polled: finding a file
 a second late does less harm than not finding it."""
-
-
 EVERYTHING = "/"
 """Marks every part of the inbox; no folder has such a name."""
 
@@ -84,7 +79,6 @@ class Changes:
 Events = Iterator[Collection[tuple[int, str]]]
 """Groups of events, each a `watchfiles.Change` and an absolute path. The first group may be empty, and
 tells that the listening has begun."""
-
 Source = Callable[[Collection[str], bool, threading.Event], Events]
 """Yields the events in the folders at the paths, and below them if `is_recursive`, until the
 `threading.Event` is set. An exception means that it cannot continue."""
@@ -111,10 +105,8 @@ def native_events(paths: Collection[str], is_recursive: bool, stop: threading.Ev
 
 
 def polling_reason(path: Path, mountinfo: str | None = None) -> str | None:
-    """Return why events at the path are unreliable; None if they are reliable, or that is unknown.
-
-    The reason ends a sentence about the path: "it is on nfs4, a network …".
-    """
+    """Return why events at the path are unreliable; None if they are reliable, or that is unknown. The
+    reason ends a sentence about the path: "it is on nfs4, a network …"."""
     kind = find_kind(path, mountinfo)
     if kind is None:
         return None
@@ -128,12 +120,8 @@ def polling_reason(path: Path, mountinfo: str | None = None) -> str | None:
     return f"it is on {escaped(kind)}, {why}"
 
 
-Identity = tuple[int, int]
-"""A folder's device and inode numbers."""
-
-
-def get_identity(folder: str) -> Identity:
-    """Return the folder's identity. Raises OSError for anything else."""
+def get_identity(folder: str) -> tuple[int, int]:
+    """Return the device and inode numbers of a folder. Raises OSError for anything else."""
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -170,17 +158,29 @@ def explain(error: BaseException) -> ImporterFinding:
 
 @dataclass(eq=False)
 class Attempt:
-    """An attempt to listen, shared with its thread."""
+    """An attempt to listen, shared with its thread. Times are seconds on the monotonic clock."""
 
     root: str = ""
+    folders: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The folders by path, with their identities; `paths` are those of which there are events."""
     paths: Collection[str] = ()
-    stop: threading.Event = field(default_factory=threading.Event)
+    not_before_s: float = -math.inf
+    """When the next attempt may begin, if the folders have changed, and when it is due anyway."""
+    renewal_s: float = math.inf
     since_s: float = math.inf
-    """When the listening began, on the monotonic clock; infinite before."""
+    """When the listening began; infinite before."""
+    stop: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
     error: BaseException | None = None
     """The error that ended it."""
     is_outdated: bool = False
     """Whether it listens to a folder that is gone, or whose events are no longer reliable."""
+
+    def end(self) -> None:
+        """Stop listening; wait for the thread, but at most half a second."""
+        self.stop.set()
+        if self.thread is not None:
+            self.thread.join(0.5)
 
 
 class Listener:
@@ -200,48 +200,36 @@ class Listener:
         self._why_polled = why_polled
         self._monotonic = monotonic
         self._is_recursive = is_recursive
-        self._folders: Mapping[str, Identity] = {}
-        self._attempt = Attempt()
-        self._thread: threading.Thread | None = None
-        self._earliest_s = -math.inf
-        self._renewal_s = math.inf
         self._failures = 0
+        self.attempt = Attempt()
         self.failure: ImporterFinding | None = None
         """Why the last attempt failed, until a later one has worked for `PROVEN_S`."""
         self.polled: Mapping[str, str] = {}
         """The paths of folders that only scans cover, each with the reason."""
 
-    def listen(self, root: str, folders: Mapping[str, Identity]) -> None:
+    def listen(self, root: str, folders: Mapping[str, tuple[int, int]]) -> None:
         """Listen to the folders, by path, immediately or after a pause. Call it repeatedly, since only it
         notices failures."""
-        now_s = self._monotonic()
-        if self._attempt.error is not None:
-            self._fail(self._attempt.error, now_s)
-        elif now_s >= self._attempt.since_s + PROVEN_S:
+        now_s, attempt = self._monotonic(), self.attempt
+        if attempt.error is not None:
+            self._fail(attempt, attempt.error, now_s)
+        elif now_s >= attempt.since_s + PROVEN_S:
             self._failures, self.failure = 0, None
-        is_due = folders != self._folders or self._attempt.is_outdated or now_s >= self._renewal_s
-        if is_due and now_s >= self._earliest_s:
+        is_due = folders != attempt.folders or attempt.is_outdated or now_s >= attempt.renewal_s
+        if is_due and now_s >= attempt.not_before_s:
             self._begin(root, folders, now_s)
 
-    def end(self) -> None:
-        """Stop listening; wait for the thread, but at most half a second."""
-        self._attempt.stop.set()
-        if self._thread is not None:
-            self._thread.join(0.5)
-        self._attempt, self._thread = Attempt(), None
-
-    def _begin(self, root: str, folders: Mapping[str, Identity], now_s: float) -> None:
-        self.end()
-        self._folders = folders
-        self._earliest_s, self._renewal_s = now_s + MIN_LIFETIME_S, now_s + MAX_LIFETIME_S
+    def _begin(self, root: str, folders: Mapping[str, tuple[int, int]], now_s: float) -> None:
+        self.attempt.end()
         self.polled = {path: why for path in folders if (why := self._find_obstacle(path))}
         paths = folders.keys() - self.polled.keys()
+        attempt = Attempt(root, folders, paths, now_s + MIN_LIFETIME_S, now_s + MAX_LIFETIME_S)
+        self.attempt = attempt
         if paths:
-            self._attempt = Attempt(root, paths)
-            self._thread = threading.Thread(
-                target=self._run, args=(self._attempt,), name="watcher", daemon=True
+            attempt.thread = threading.Thread(
+                target=self._run, args=(attempt,), name="watcher", daemon=True
             )
-            self._thread.start()
+            attempt.thread.start()
         else:
             self._failures, self.failure = 0, None
 
@@ -270,8 +258,8 @@ class Listener:
                 continue  # it is gone already
         return None
 
-    def _fail(self, error: BaseException, now_s: float) -> None:
-        self.end()
+    def _fail(self, attempt: Attempt, error: BaseException, now_s: float) -> None:
+        attempt.end()
         self._failures += 1
         failure = explain(error)
         # At the first failure, a folder may have been removed while the attempt began.
@@ -283,7 +271,8 @@ class Listener:
         # 0, 1, 2, 4 … 60 s, since a single failure usually has a passing cause. A limit stays until the
         # operator raises it.
         pause_s = 300 if failure.state is ImporterState.POLLING else min(2**self._failures // 4, 60)
-        self._earliest_s = self._renewal_s = now_s + pause_s
+        again_s = now_s + pause_s
+        self.attempt = Attempt(attempt.root, attempt.folders, (), again_s, again_s)
 
     def _run(self, attempt: Attempt) -> None:
         error: BaseException = EOFError()
@@ -354,8 +343,8 @@ class Watcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._root_listener.end()
-        self._inbox_listener.end()
+        for listener in (self._root_listener, self._inbox_listener):
+            listener.attempt.end()
 
     def follow(self, names: Iterable[str]) -> None:
         """Listen to ROOT and to the account folders of these names.
@@ -364,7 +353,7 @@ class Watcher:
         listeners; each new one marks everything when it begins to listen.
         """
         root = os.path.realpath(self._root)
-        own: dict[str, Identity] = {}
+        own: dict[str, tuple[int, int]] = {}
         try:
             own[root] = get_identity(root)
         except OSError as error:
@@ -377,7 +366,7 @@ class Watcher:
         else:
             self._notices.clear("root")
         self._root_listener.listen(root, own)
-        inboxes: dict[str, Identity] = {}
+        inboxes: dict[str, tuple[int, int]] = {}
         for name in names if not self._root_listener.polled else ():
             with contextlib.suppress(OSError):
                 inboxes[f"{root}/{name}"] = get_identity(f"{root}/{name}")
