@@ -30,19 +30,25 @@ from resumes.text import escaped
 MAX_FILES = 10_000
 MAX_LIST_CHARS = 16 * 1024 * 1024
 """The limits of a batch's list, in files and in characters of JSON; others are only counted."""
-
 MAX_ACCOUNTS = 1_000
 """The maximum number of accounts in the environment, far below what the system accepts."""
-
 KEPT_BYTES = 16 * 1024
 """The number of bytes that are kept of each of the command's streams."""
-
 PIPE_BYTES = 64 * 1024
 """The size of a pipe, so that one read returns all that an ended command left in it."""
-
 MAX_LOGGED_LINES = 100
 
 logger = logging.getLogger("resumes.importer")
+
+
+class HookTimes(NamedTuple):
+    """A batch ends when no file came for `quiet_s`, and at the latest `longest_s` after its first file. A run
+    may take `timeout_s`, and at most `stop_wait_s` once the importer is stopped."""
+
+    timeout_s: float = 60.0
+    quiet_s: float = 2.0
+    longest_s: float = 30.0
+    stop_wait_s: float = 2.0
 
 
 @dataclass(slots=True)
@@ -58,7 +64,6 @@ class HookBatch:
     chars: int = 0
 
     def add(self, report: FileReport, now: float) -> None:
-        """Count the file, and list it while there is room."""
         if not self.lines:
             self.first_at = now
         self.last_at = now
@@ -69,9 +74,9 @@ class HookBatch:
             self.lines.append(_json_line(report.as_json()))
             self.chars += len(self.lines[-1])
 
-    def due_at(self, quiet_s: float, longest_s: float) -> float:
+    def due_at(self, times: HookTimes) -> float:
         """Return when the command is to run if no more files come."""
-        return min(self.last_at + quiet_s, self.first_at + longest_s)
+        return min(self.last_at + times.quiet_s, self.first_at + times.longest_s)
 
     @contextlib.contextmanager
     def listed(self) -> Iterator[str]:
@@ -88,7 +93,6 @@ class HookBatch:
                 Path(path).unlink()
 
     def environment(self, root: Path, listing: str) -> dict[str, str]:
-        """Return the importer's environment with the batch's variables."""
         return {
             **os.environ,
             **{f"RESUMES_IMPORT_{end.name}": str(self.counts[end]) for end in FileOutcome},
@@ -107,7 +111,6 @@ class Ending(NamedTuple):
 
     exit_status: int | None
     """Negative: the signal that killed it. None: it did not end in time, and was killed."""
-
     output: bytes
     errors: bytes
 
@@ -173,11 +176,7 @@ def _signal_group(leader_pid: int, number: signal.Signals) -> None:
 
 
 class Hook:
-    """Runs the command in a thread of its own, which also calls `on_notice`.
-
-    A batch ends when no file came for `quiet_s`, and at the latest `longest_s` after its first file.
-    A run may take `timeout_s`, and at most `stop_wait_s` once the importer is stopped.
-    """
+    """Runs the command in a thread of its own, which also calls `on_notice`."""
 
     def __init__(
         self,
@@ -185,18 +184,12 @@ class Hook:
         root: Path,
         *,
         on_notice: Callable[[str], None],
-        timeout_s: float = 60.0,
-        quiet_s: float = 2.0,
-        longest_s: float = 30.0,
-        stop_wait_s: float = 2.0,
+        times: HookTimes = HookTimes(),  # noqa: B008  (it cannot change)
     ) -> None:
         self._command = command
         self._root = root
         self._on_notice = on_notice
-        self._timeout_s = timeout_s
-        self._quiet_s = quiet_s
-        self._longest_s = longest_s
-        self._stop_wait_s = stop_wait_s
+        self._times = times
         self._batch = HookBatch()
         self._changed = threading.Condition()
         self._is_finishing = False
@@ -207,7 +200,6 @@ class Hook:
         self._thread.start()
 
     def note(self, report: FileReport) -> None:
-        """Add the file to the next batch, without waiting for the command."""
         with self._changed:
             self._batch.add(report, time.monotonic())
             if len(self._batch.lines) == 1:
@@ -220,7 +212,7 @@ class Hook:
             self._changed.notify()
         while self._thread.is_alive() and not stop.is_set():
             self._thread.join(0.1)
-        self._thread.join(self._stop_wait_s)
+        self._thread.join(self._times.stop_wait_s)
         self._cut_off.set()
         self._thread.join(1.0)
 
@@ -229,7 +221,7 @@ class Hook:
             with self._changed:
                 self._changed.wait_for(lambda: self._batch.lines or self._is_finishing)
                 while not self._is_finishing:
-                    due_at = self._batch.due_at(self._quiet_s, self._longest_s)
+                    due_at = self._batch.due_at(self._times)
                     if (wait_s := due_at - time.monotonic()) <= 0:
                         break
                     self._changed.wait(wait_s)
@@ -245,7 +237,7 @@ class Hook:
                 ending = run(
                     self._command,
                     batch.environment(self._root, path),
-                    timeout_s=self._timeout_s,
+                    timeout_s=self._times.timeout_s,
                     cut_off=self._cut_off,
                 )
         except (OSError, ValueError) as error:
@@ -268,7 +260,7 @@ class Hook:
                 self._set_error("was stopped with the importer before it finished")
             case None:
                 self._set_error(
-                    f"did not finish within {self._timeout_s:g} s and was killed",
+                    f"did not finish within {self._times.timeout_s:g} s and was killed",
                     "Run long tasks in the background",
                 )
             case status:

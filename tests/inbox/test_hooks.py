@@ -23,6 +23,7 @@ from importer.hook import (
     Ending,
     Hook,
     HookBatch,
+    HookTimes,
 )
 from importer.hook import run as run_command
 from importer.notices import FileReport
@@ -61,12 +62,8 @@ def a_hook(root: Path, told: list[str]) -> Iterator[MakeHook]:
     made = []
 
     def make(command: str, **options: Any) -> Hook:
-        hook = Hook(
-            command,
-            root,
-            on_notice=told.append,
-            **({"quiet_s": 0.05, "stop_wait_s": 0.3} | options),
-        )
+        times = HookTimes(**({"quiet_s": 0.05, "stop_wait_s": 0.3} | options))
+        hook = Hook(command, root, on_notice=told.append, times=times)
         made.append(hook)
         return hook
 
