@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -42,24 +42,23 @@ def prune(
     after a short time. A file that cannot be removed stays, and is reported.
     """
     today = date.fromisoformat(timestamp(now_us)[:10])
-
-    def first_kept(days: int | None) -> str:
-        return "" if days is None else (today - timedelta(days)).isoformat()
-
-    of_all = first_kept(keep_days)
-    first = {name: max(of_all, first_kept(days)) for name, days in by_folder.items()}
+    limits = [days for days in (keep_days, *by_folder.values()) if days is not None]
     removed = 0
+
+    def is_old(age_days: int, account: str) -> bool:
+        kept = [days for days in (keep_days, by_folder.get(account)) if days is not None]
+        return bool(kept) and age_days > min(kept)
+
     with _remarking(DONE, remark), opened(root / DONE, FOLDER_FLAGS) as done:
-        for day in filter(_is_day, _list_folders(done)):
-            if day >= max(of_all, *first.values(), "") or removed >= at_most:
+        for name in _list_folders(done):
+            if (day := _find_day(name)) is None:
+                continue
+            age_days = (today - day).days
+            if removed >= at_most or age_days <= min(limits, default=age_days):
                 break
-            old = partial(_is_before, day, first, of_all)
-            removed += _prune_folder(day, done, f"{DONE}/{day}", at_most - removed, remark, old)
+            old = partial(is_old, age_days)
+            removed += _prune_folder(name, done, f"{DONE}/{name}", at_most - removed, remark, old)
     return removed
-
-
-def _is_before(day: str, first: Mapping[str, str], of_others: str, account: str) -> bool:
-    return day < first.get(account, of_others)
 
 
 def _prune_folder(
@@ -70,10 +69,8 @@ def _prune_folder(
     remark: Remark,
     is_old: Callable[[str], bool] | None = None,
 ) -> int:
-    """Remove our files from a day's folder, or an account's folder in it; then the folder, if empty.
-
-    For a day, `is_old` says which accounts' files to remove; "" stands for files of no account's folder.
-    """
+    """Remove our files from a day's folder, or an account's folder in it; then the folder, if empty. For a
+    day, `is_old` says which accounts' files to remove; "" stands for files of no account's folder."""
     removed = 0
     with _remarking(place, remark), opened(name, FOLDER_FLAGS, dir_fd=parent) as folder:
         for account in filter(NAME.fullmatch, _list_folders(folder) if is_old else ()):
@@ -107,11 +104,11 @@ def _list_folders(folder: int) -> list[str]:
         return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
-def _is_day(name: str) -> bool:
-    try:
-        return date.fromisoformat(name).isoformat() == name
-    except ValueError:
-        return False
+def _find_day(name: str) -> date | None:
+    with contextlib.suppress(ValueError):
+        day = date.fromisoformat(name)
+        return day if day.isoformat() == name else None
+    return None
 
 
 @contextlib.contextmanager
