@@ -28,10 +28,8 @@ from resumes.watched_names import OWN
 
 MAX_BYTES = 64 * 1024 * 1024
 """The maximum size of a note that is read; a larger one is not ours."""
-
 LONG_BYTES = 1024 * 1024
 """A note that has grown to this size is rewritten with what is still in progress."""
-
 _SLOT_FILE = re.compile(r"([0-9]{1,4})\.(?:lock|files)")
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOTE_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,20 +46,11 @@ class SlotEntry(NamedTuple):
     """Whether it was being read alone."""
 
 
-class _Noted(NamedTuple):
-    """An entry in the form of a line. Its claim's source is hexadecimal, since a path need not be
-    text, and its signature is text, since the times of some file systems, in nanoseconds, exceed
-    the integers of JSON."""
-
-    claim: Claim
-    signature: tuple[str, str, str] | None
-    digest: str | None
-    is_begun: bool
-
-
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    files: list[_Noted] = []
-    """Files that are under way from now on, or new facts about them."""
+    files: list[tuple[Claim, tuple[str, str, str] | None, str | None, bool]] = []
+    """The entries of files that are under way from now on, or new facts about them. A claim's source is
+    hexadecimal, since a path need not be text, and a signature is text, since the times of some file
+    systems, in nanoseconds, exceed the integers of JSON."""
     ended: list[str] = []
 
 
@@ -79,27 +68,22 @@ class Slot:
         self._entries: dict[str, SlotEntry] = {}
 
     def take(self) -> bool:
-        """Take the slot, unless another process holds it; return whether it is ours. Raises OSError.
-
-        The entries of the previous process stay in the note until `load` reads them.
-        """
+        """Take the slot, unless another process holds it; return whether it is ours. Raises OSError. The
+        entries of the previous process stay in the note until `load` reads them."""
         self._close()
         self._folder.mkdir(exist_ok=True)
         self._lock = os.open(self._lock_path, _LOCK_FLAGS, 0o600)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Another process may have removed the file between our two steps.
-            if self.is_held:
-                self._note = os.open(self._path, _NOTE_FLAGS, 0o600)
-                self._bytes = os.fstat(self._note).st_size
-                return True
-        except BlockingIOError:
-            pass
-        except OSError:
-            self._close()
-            raise
-        self._close()
-        return False
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Another process may have removed the file between our two steps.
+                if self.is_held:
+                    self._note = os.open(self._path, _NOTE_FLAGS, 0o600)
+                    self._bytes = os.fstat(self._note).st_size
+        finally:
+            if self._note is None:
+                self._close()
+        return self._note is not None
 
     @property
     def is_held(self) -> bool:
@@ -110,32 +94,24 @@ class Slot:
         return found is not None and found.inode == os.fstat(self._lock).st_ino
 
     def load(self) -> list[SlotEntry]:
-        """Return what the previous process had under way; it stays in the note until `end`.
-
-        Raises OSError.
-        """
-        self._entries = {entry.claim.id: entry for entry in _load(self._path)}
+        """Return what the previous process had under way; it stays in the note until `end`. Raises OSError."""
+        self._entries = _load(self._path)
         if not self._entries:
             self.end(())  # empty a note without a valid entry
         return list(self._entries.values())
 
     def note(self, claims: Iterable[Claim]) -> None:
-        """Note files that are about to be opened, or their changed claims. Raises OSError.
-
-        The other fields of an existing entry are kept.
-        """
-        find = self._entries.get
-        self.adopt(
-            SlotEntry(claim) if (entry := find(claim.id)) is None else entry._replace(claim=claim)
-            for claim in claims
-        )
+        """Note files that are about to be opened, or their changed claims. Raises OSError. The other fields
+        of an existing entry are kept."""
+        known = self._entries
+        self.adopt(known.get(claim.id, SlotEntry(claim))._replace(claim=claim) for claim in claims)
 
     def adopt(self, entries: Iterable[SlotEntry], *, must_last: bool = True) -> None:
         """Note entries as they are. Raises OSError if they `must_last` and cannot be written."""
         noted = {entry.claim.id: entry for entry in entries}
         if noted:
             try:
-                self._append({"files": [_noted(entry) for entry in noted.values()]})
+                self._append({"files": [*map(_noted, noted.values())]})
             except OSError:
                 if must_last:
                     raise
@@ -144,13 +120,11 @@ class Slot:
     def note_read(self, read: Iterable[tuple[str, Signature, bytes | None]]) -> None:
         """Note what was read, and that no process died of it."""
         # If this is lost, the files are only read alone without need.
-        self.adopt(
-            (
-                self._entries[claim_id]._replace(signature=signature, digest=digest)
-                for claim_id, signature, digest in read
-            ),
-            must_last=False,
+        entries = (
+            self._entries[claim_id]._replace(signature=signature, digest=digest)
+            for claim_id, signature, digest in read
         )
+        self.adopt(entries, must_last=False)
 
     def begin_alone(self, claim: Claim, signature: Signature | None = None) -> None:
         """Note that a file is about to be read alone, or unpacked if its `signature` is given: until
@@ -186,15 +160,13 @@ class Slot:
         self._close()
 
     def _close(self) -> None:
-        descriptors = self._note, self._lock
+        for descriptor in (self._note, self._lock):
+            if descriptor is not None:
+                with contextlib.suppress(OSError):  # on a detached disk; it is closed nevertheless
+                    os.close(descriptor)
         self._note = self._lock = None
         self._bytes = 0
         self._entries.clear()
-        for descriptor in descriptors:
-            if descriptor is not None:
-                # On a detached disk it is closed nevertheless.
-                with contextlib.suppress(OSError):
-                    os.close(descriptor)
 
     def _append(self, line: dict[str, list[Any]]) -> None:
         content = b"\n%b\n" % _encode(line)  # a line that was cut off before ends here
@@ -211,12 +183,11 @@ class Slot:
         self._bytes += len(content)
 
     def _rewrite(self) -> None:
-        """Replace the note by one with only the files that are still under way."""
         path = f"{self._path}.new"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # noqa: PTH108  (text, as in all of the hot path)
         descriptor = os.open(path, _NOTE_FLAGS | os.O_EXCL, 0o600)
-        content = _encode({"files": [_noted(entry) for entry in self._entries.values()]})
+        content = _encode({"files": [*map(_noted, self._entries.values())]})
         try:
             with open(descriptor, "wb", closefd=False) as file:
                 file.write(content)
@@ -240,16 +211,17 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 def _noted(entry: SlotEntry) -> tuple[object, ...]:
-    """Return the entry in the form that `_Noted` decodes."""
+    """Return the entry in the form that a line has."""
     claim, signature, digest, is_begun = entry
     source = os.fsencode(claim.source).hex()
     read = None if signature is None else tuple(map(str, signature))
     return (*claim[:4], source, *claim[5:]), read, digest and digest.hex(), is_begun
 
 
-def _entry(noted: _Noted) -> SlotEntry:
-    """Return the entry. Raises ValueError if the importer cannot have written it."""
-    claim, read, digest, is_begun = noted
+def _entry(
+    claim: Claim, read: tuple[str, str, str] | None, digest: str | None, is_begun: bool
+) -> SlotEntry:
+    """Return a line's entry. Raises ValueError if the importer cannot have written it."""
     source = bytes.fromhex(claim.source)
     if not (CLAIM_ID.fullmatch(claim.id) and ACCOUNT_ID.fullmatch(claim.account_id)):
         raise ValueError
@@ -267,14 +239,14 @@ def _entry(noted: _Noted) -> SlotEntry:
     return SlotEntry(claim, signature, sha256, is_begun)
 
 
-def _load(path: str) -> list[SlotEntry]:
+def _load(path: str) -> dict[str, SlotEntry]:
     entries: dict[str, SlotEntry] = {}
     with contextlib.suppress(FileNotFoundError):  # it may have been removed by hand
         for line in files.load(path, MAX_BYTES).body.splitlines():
             # Lines that were cut off or edited are ignored.
             with contextlib.suppress(ValueError):
                 said = _decode(line)
-                entries |= {file.claim.id: _entry(file) for file in said.files}
+                entries |= {file[0].id: _entry(*file) for file in said.files}
                 for claim_id in said.ended:
                     entries.pop(claim_id, None)
-    return list(entries.values())
+    return entries
