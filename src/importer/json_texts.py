@@ -30,14 +30,11 @@ class Part:
 
     number: int
     """Its number in the whole file, from 1; refused parts are counted."""
-
     place: str
     """Its position, for people: "item 3", "member good/a.json", "member more.ndjson, line 2"; empty for
     the only value of a file. Names of members are escaped."""
-
     body: bytes = b""
     """The bytes of the JSON value without outer white space; empty if it is refused."""
-
     refusal: Result | None = None
 
     label: str | None = None
@@ -65,7 +62,6 @@ def resume_too_large(limits: Limits) -> CannotUnpack:
 
 
 def file_too_large(limits: Limits) -> CannotUnpack:
-    """Return the error for a file that is too large as a whole."""
     return CannotUnpack(
         Reason.TOO_LARGE,
         f"File too large: the limit is {limits.max_file_bytes} bytes uncompressed (max_file_bytes). "
@@ -74,7 +70,6 @@ def file_too_large(limits: Limits) -> CannotUnpack:
 
 
 def too_many_parts(limits: Limits) -> CannotUnpack:
-    """Return the error for a bundle with too many resumes."""
     return CannotUnpack(
         Reason.TOO_LARGE,
         f"File too large: it contains more than {limits.max_parts:,} resumes. "
@@ -90,7 +85,6 @@ def invalid_archive(message: str, skipped: SkippedMembers = NONE_SKIPPED) -> Can
 MAX_DEPTH = 500
 """The levels of nesting that are always accepted; whether more are depends on the depth of the stack.
 A resume may have far fewer (docs/format.md, JSON)."""
-
 _BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")
 # These match in text that is known to be JSON: a scalar, the text up to the next bracket (flat arrays
 # and objects are skipped), and the text between two items. The groups are bounded, because Python 3.11.2
@@ -106,15 +100,12 @@ _MALFORMED = re.compile(r"JSON is malformed: (.*) \(byte ([0-9]+)\)")
 
 
 def begins_array(text: Bytes) -> bool:
-    """Return whether the text begins with an array, after white space."""
     return _BEGINNING.match(text) is not None
 
 
 def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
-    """Yield the begin and end offset of each item of the array, in order.
-
-    Raises InvalidJson before the first item, with the offset at which the text stops being JSON.
-    """
+    """Yield the begin and end offset of each item of the array, in order. Raises InvalidJson before the
+    first item, with the offset at which the text stops being JSON."""
     check_syntax(text)
     at = _end(_BEGINNING, text, 0)
     while text[at] != ord("]"):
@@ -124,10 +115,8 @@ def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
 
 
 def check_syntax(text: Bytes) -> None:
-    """Raise InvalidJson unless the text is one JSON value, with or without white space around it.
-
-    Only syntax is checked: the analyzer may still refuse a number or half of a surrogate pair.
-    """
+    """Raise InvalidJson unless the text is one JSON value, with or without white space around it. Only
+    syntax is checked: the analyzer may still refuse a number or half of a surrogate pair."""
     try:
         try:
             _skip(text)
@@ -224,7 +213,6 @@ def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 """The first bytes of a zip archive; the second value is for an empty archive."""
-
 _TAR_AT, _TAR = 257, b"ustar"
 
 
@@ -246,9 +234,7 @@ def check_beginning(beginning: Bytes, limits: Limits, *, is_by_line: bool) -> No
 
 def unpack_content(content: Bytes, limits: Limits, *, is_by_line: bool) -> Iterator[Part]:
     """Return an iterator over the parts: a value per line if `is_by_line`, else depending on the content.
-
-    Lines are not checked for JSON. Raises CannotUnpack immediately, if at all.
-    """
+    Lines are not checked for JSON. Raises CannotUnpack immediately, if at all."""
     _refuse_foreign(content)
     content = without_mark(content)
     is_by_line = is_by_line or looks_like_lines(content)

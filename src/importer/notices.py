@@ -39,7 +39,6 @@ class FileReport(NamedTuple):
 
 
 def as_report(claim: Claim, result: Result, target: str, *, is_kept: bool = False) -> FileReport:
-    """Return the report on a file that was filed."""
     return FileReport(
         account=claim.account,
         name=claim.name,
@@ -73,7 +72,6 @@ class Summary:
     stuck: int = 0
 
     def count(self, outcome: FileOutcome, by: int = 1) -> None:
-        """Count files with this outcome."""
         setattr(self, outcome.value, getattr(self, outcome.value) + by)
 
 
@@ -97,7 +95,6 @@ class Totals:
         """Files that were reported and stay where they are."""
 
     def add(self, report: FileReport) -> None:
-        """Count the file, and report it."""
         self.filed += 1
         if report.claim_id in self._held_ids:
             self._held_ids.discard(report.claim_id)
@@ -112,20 +109,15 @@ class Totals:
 
 Remark = Callable[[str, str], None]
 """Reports a sentence once for its key."""
-
-
 PREVENTING = frozenset({"trouble", "unfiled", "unlisted", "unmovable", "unread"})
 """First words of the keys of notices that are findings too, because they prevent an import."""
-
 MAX_FINDINGS = 10
 """The maximum number of findings in the importer's row; many files may have the same problem."""
 
 
 class Notices:
-    """The notices of an importer, each reported once until it is resolved.
-
-    Findings are present problems, and are in the importer's row as well.
-    """
+    """The notices of an importer, each reported once until it is resolved. Findings are present problems,
+    and are in the importer's row as well."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.tell = tell
@@ -174,7 +166,6 @@ class Notices:
 
     @property
     def state(self) -> ImporterState:
-        """The worst of the findings."""
         return next((finding.state for finding in self.findings()), ImporterState.OK)
 
 
@@ -197,7 +188,6 @@ def unowned(folder: str, default_account: str | None) -> str:
 
 
 def left_alone(folders: SystemFolders) -> str:
-    """Return the notice on files in system folders."""
     return f"{folders} will not be imported: recycle bins, snapshots and other system folders"
 
 

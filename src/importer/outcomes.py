@@ -78,7 +78,6 @@ def issues_as_dicts(issues: Iterable[Issue]) -> list[dict[str, str]]:
 MAX_LISTED_ITEMS = 1_000
 MAX_LISTED_CHARS = 1024 * 1024
 """The maximum number of items in a report, and of their characters as JSON; others are counted."""
-
 _REPORT_PRIORITY = (
     (FileOutcome.FAILED, False),
     (FileOutcome.HELD, False),
@@ -89,30 +88,23 @@ _REPORT_PRIORITY = (
 """The order in which items fill the list, by outcome and whether they have warnings."""
 
 
-class _Listed(NamedTuple):
-    item: "Result"
-    chars: int
-
-
 @dataclass(slots=True)
 class Tally:
-    """The outcomes of the resumes in a bundle: how many there are of each, and the first of each.
-
-    Its size is bounded, however many items a bundle has and however long their messages are.
-    """
+    """The outcomes of the resumes in a bundle: how many there are of each, and the first of each. Its size
+    is bounded, however many items a bundle has and however long their messages are."""
 
     counts: Counter[FileOutcome] = field(default_factory=Counter)
     warnings: int = 0
     replaced: int = 0
     """How many older versions the items replaced."""
     has_forgotten: bool = False
-    _first: defaultdict[tuple[FileOutcome, bool], list[_Listed]] = field(
+    _first: "defaultdict[tuple[FileOutcome, bool], list[tuple[Result, int]]]" = field(
         default_factory=lambda: defaultdict(list)
     )
+    """The first items by outcome and whether they have warnings, each with its characters as JSON."""
     _chars: Counter[tuple[FileOutcome, bool]] = field(default_factory=Counter)
 
     def add(self, item: "Result") -> None:
-        """Count the next item."""
         if item.reason is Reason.FORGOTTEN:
             self.has_forgotten = True
             item = item._replace(place=f"item {item.item}")  # a member may be named after a person
@@ -126,33 +118,33 @@ class Tally:
         if len(first) < MAX_LISTED_ITEMS and self._chars[kind] < MAX_LISTED_CHARS:
             chars = len(json.dumps(item.as_item()))
             self._chars[kind] += chars
-            first.append(_Listed(item, chars))
+            first.append((item, chars))
 
     @property
     def total(self) -> int:
-        """The number of items."""
         return self.counts.total()
 
     def first(self, outcome: FileOutcome) -> "Result | None":
         """Return the first item of this outcome, preferably with warnings; None if there is none."""
         found = (self._first[kind] for kind in _REPORT_PRIORITY if kind[0] is outcome)
-        return next((first[0].item for first in found if first), None)
+        return next((first[0][0] for first in found if first), None)
 
     def listed(self) -> "list[Result]":
         """Return the items that a report lists, in the bundle's order."""
         listed: list[Result] = []
         chars = 0
-        for entry in itertools.chain.from_iterable(self._first[kind] for kind in _REPORT_PRIORITY):
-            chars += entry.chars
+        kinds = (self._first[kind] for kind in _REPORT_PRIORITY)
+        for item, item_chars in itertools.chain.from_iterable(kinds):
+            chars += item_chars
             if listed and (len(listed) == MAX_LISTED_ITEMS or chars > MAX_LISTED_CHARS):
                 break
-            listed.append(entry.item)
+            listed.append(item)
         return sorted(listed, key=attrgetter("item"))
 
     def iter_problems(self) -> "Iterator[Result]":
         """Yield the first items that are not done, in the bundle's order."""
         kinds = (kind for kind in _REPORT_PRIORITY if kind[0] is not FileOutcome.DONE)
-        lists = ([entry.item for entry in self._first[kind]] for kind in kinds)
+        lists = ([item for item, _ in self._first[kind]] for kind in kinds)
         return heapq.merge(*lists, key=attrgetter("item"))
 
     def __str__(self) -> str:
@@ -232,7 +224,6 @@ class Result(NamedTuple):
 
     @property
     def warning_count(self) -> int:
-        """The number of warnings about all items together."""
         return len(self.warnings) + (self.items.warnings if self.items else 0)
 
     @property
@@ -263,7 +254,6 @@ class Result(NamedTuple):
         )
 
     def as_item(self) -> dict[str, object]:
-        """Return the resume of a bundle in the form that reports have."""
         is_duplicate = self.outcome is FileOutcome.DUPLICATE
         return {
             "item": self.item,
@@ -291,10 +281,8 @@ class Result(NamedTuple):
         return Verdict(self.outcome, reason, self.message or None, self.path, self.byte_offset)
 
     def as_ledger_text(self) -> str | None:
-        """Return the ledger's text about items and warnings: counts, and the first items not done.
-
-        None for a JSON file of one resume without warnings.
-        """
+        """Return the ledger's text about items and warnings: counts, and the first items not done. None for
+        a JSON file of one resume without warnings."""
         tally, warnings = self.items or Tally(), self.warning_count
         if not (tally.total or warnings or self.analysis):
             return None
@@ -310,14 +298,12 @@ class Result(NamedTuple):
             )
             for item in itertools.islice(tally.iter_problems(), MAX_PROBLEMS)
         )
-        counts = {end.value: tally.counts[end] for end in FileOutcome}
-        skipped = self.skipped.count
         short = Items(
             tally.total,
-            **counts,
+            **{end.value: tally.counts[end] for end in FileOutcome},
             problems=(*problems,),
             warnings=warnings,
-            skipped=skipped,
+            skipped=self.skipped.count,
             analysis=self.analysis,
         )
         return json.dumps(short.as_json())
@@ -335,7 +321,6 @@ def failed(
 
 
 def held(message: str) -> Result:
-    """Return the result of a file that waits for room in the quota."""
     return Result(FileOutcome.HELD, Reason.QUOTA_REACHED, message)
 
 
@@ -418,7 +403,6 @@ CRASHED = failed(Reason.CRASHED, "The importer crashed each time it read this fi
 
 
 def unreadable(error: OSError) -> Result:
-    """Return the result of a file that cannot be opened."""
     # `NotAFile` is ours, so it has no message of the system.
     why = f"Cannot read it: {error.strerror}" if error.strerror else "Not a regular file"
     return failed(Reason.UNREADABLE, why)
@@ -427,8 +411,7 @@ def unreadable(error: OSError) -> Result:
 def log_exception(text: str, *values: object) -> None:
     """Log the exception being handled; without the cause of a refused statement, in which the database
     may quote the data."""
-    error = sys.exc_info()[1]
-    if isinstance(error, StatementRefused):
+    if isinstance(error := sys.exc_info()[1], StatementRefused):
         logger.error(f"{text}: %s", *values, error.message)
     else:
         logger.exception(text, *values)

@@ -41,8 +41,6 @@ from resumes.watched_names import (
 
 
 class Action(StrEnum):
-    """What is done about a file."""
-
     ERASE = "erase"
     REWRITE = "rewrite"
     CANNOT = "cannot"
@@ -50,10 +48,8 @@ class Action(StrEnum):
 
 
 class PersonalFile(NamedTuple):
-    """A file with a person's data: the numbers of the person's resumes in a bundle, and how many are of others.
-
-    `unread` counts members such as pictures, which may be the person's, too.
-    """
+    """A file with a person's data: the numbers of the person's resumes in a bundle, and how many are of
+    others. `unread` counts members such as pictures, which may be the person's, too."""
 
     path: Path
     action: Action
@@ -190,7 +186,6 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _without(path: Path, search: Search) -> bytes:
-    """Return the bundle's content without the person."""
     body = files.load(path, max(search.limits.max_bytes, search.limits.max_file_bytes)).body
     extension = find_extension(path.name) or ""
     if body.startswith(json_texts.ZIP_MAGICS):

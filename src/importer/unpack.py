@@ -56,7 +56,6 @@ LINES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
 MAX_PLACE_CHARS = 200
 """The maximum length of a member's name in messages, in characters."""
-
 MAX_SKIPPED = 100
 """The maximum number of skipped members that are listed by name."""
 
@@ -82,9 +81,7 @@ def is_bundle(name: str, body: bytes) -> bool:
 
 def unpack(name: str, body: bytes, limits: Limits) -> Unpacked:
     """Return the parts of the file, at most `max_parts`; for a zip with more, a last part refuses them.
-
-    Raises CannotUnpack immediately, if at all; a member of a zip that cannot be read is a refused part.
-    """
+    Raises CannotUnpack immediately, if at all; a member of a zip that cannot be read is a refused part."""
     extension = find_extension(name)
     packing = _packing(name, body)
     if packing == _ZIP:
@@ -107,7 +104,6 @@ def _packing(name: str, body: bytes) -> str | None:
 
 CHUNK_BYTES = 64 * 1024
 """How much is decompressed at a time."""
-
 _STREAM = GZIP_MAGIC + b"\x08"
 """The first bytes of each stream of a gzip file; by chance also at one in 16 million other offsets."""
 
@@ -171,10 +167,8 @@ DAMAGED = (
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a zip to import. `name` is escaped; `obstacle` says why it cannot be opened.
-
-    `label` is the label of its resumes, by its first folder.
-    """
+    """A member of a zip to import. `name` is escaped; `obstacle` says why it cannot be opened. `label` is
+    the label of its resumes, by its first folder."""
 
     info: ZipInfo
     name: str
@@ -192,10 +186,8 @@ class Archive(NamedTuple):
 
 
 def open_archive(body: bytes, limits: Limits) -> Archive:
-    """Return the archive, which has at least one member to import.
-
-    Raises CannotUnpack if it has none, is not a zip, damaged as a whole, or over the limits.
-    """
+    """Return the archive, which has at least one member to import. Raises CannotUnpack if it has none, is
+    not a zip, damaged as a whole, or over the limits."""
     # Each member's entry begins with these bytes, so there are no more members than that.
     if body.count(_ENTRY) > limits.max_members:
         raise invalid_archive(f"The zip archive has more than {limits.max_members:,} members")
@@ -269,7 +261,6 @@ def _find_label(info: ZipInfo, name: str, folder: str) -> str | None:
 
 
 def _find_obstacle(info: ZipInfo, name: str, extension: str) -> CannotUnpack | None:
-    """Return why the member is not opened; None if it is."""
     is_outside = ".." in _SEPARATOR.split(name) or _SEPARATOR.match(name) or _DRIVE.match(name)
     if is_outside or "\0" in name:
         return invalid_archive(
