@@ -117,7 +117,7 @@ AREAS: Final[Mapping[str, Area]] = {
     "importing": Area(
         tuple(
             f"importer/{name}.py"
-            for name in ("batch", "filing", "pending", "reader", "recovery", "slots")
+            for name in ("filing", "ledger", "pending", "pipeline", "reader", "recovery", "slots")
         ),
         ("inbox",),
     ),

@@ -21,12 +21,10 @@ from typing import IO
 
 from importer import files, outcomes
 from importer.claims import Claim
-from importer.filing import ReadFile
-from importer.job import Job
+from importer.job import Cause, Departure, Job, ReadFile
 from importer.json_texts import file_too_large
 from importer.options import Limits
 from importer.outcomes import Result, failed
-from importer.reader import FailureReason, NotImported
 from resumes.errors import NotFound, StoreError
 from resumes.external_analyzer import BEGINNINGS, AnalysisFailed, Failure
 from resumes.import_reasons import Reason
@@ -36,10 +34,8 @@ from resumes.store.import_ledger import Analysis, FileOutcome
 
 BEGINNING_BYTES = 1_024
 """Where a PDF begins at the latest: some programs write a few bytes before it."""
-
 MAX_CHANGES = 3
 """How often a file may have been changed while it was analyzed, before it fails."""
-
 NO_ANALYZER = "The setting analyzer is not set"
 KINDS = {
     ".pdf": "a PDF",
@@ -79,13 +75,11 @@ class Documents:
     threads; everything else from one."""
 
     def __init__(self, job: Job, on_analyzed: Callable[[], None]) -> None:
-        self._store = job.store
-        self._root = job.root
-        self._options = job.options
+        self._job = job
         self._on_analyzed = on_analyzed
         self._waiting: dict[str, deque[ReadFile]] = {}
         """By account id; the account whose turn is next comes first."""
-        self._running: dict[str, Future[ReadFile | NotImported]] = {}
+        self._running: dict[str, Future[ReadFile | Departure]] = {}
         """By claim id."""
         self._threads: ThreadPoolExecutor | None = None
         self._is_ended = threading.Event()
@@ -98,35 +92,36 @@ class Documents:
     @property
     def can_go_on(self) -> bool:
         """Whether an analysis has ended or can begin."""
-        is_free = len(self._running) < self._options.analyzers
+        is_free = len(self._running) < self._job.options.analyzers
         return (bool(self._waiting) and is_free) or any(
             future.done() for future in self._running.values()
         )
 
     def __len__(self) -> int:
-        """Return how many documents wait or are being analyzed."""
         return len(self._running) + sum(map(len, self._waiting.values()))
 
     def add(self, work: ReadFile) -> None:
-        """Have the document analyzed when it is its turn."""
         self._waiting.setdefault(work.claim.account_id, deque()).append(work)
 
-    def take(self) -> list[ReadFile | NotImported]:
-        """Return the documents whose analysis has ended since the last call, and start others."""
+    def take(self) -> list[ReadFile]:
+        """Return the documents that were analyzed since the last call, and start others. Those that turned
+        out not to be importable depart."""
         over = [claim_id for claim_id, future in self._running.items() if future.done()]
         results = [self._running.pop(claim_id).result() for claim_id in over]
-        while self._waiting and len(self._running) < self._options.analyzers:
+        analyzers = self._job.options.analyzers
+        while self._waiting and len(self._running) < analyzers:
             account_id, works = next(iter(self._waiting.items()))
             del self._waiting[account_id]
             work = works.popleft()
             if works:
                 self._waiting[account_id] = works
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(self._options.analyzers, "analyzer")
+                self._threads = ThreadPoolExecutor(analyzers, "analyzer")
             future = self._threads.submit(self._analyze, work, self._is_ended)
             self._running[work.claim.id] = future
             future.add_done_callback(lambda _: self._on_analyzed())
-        return results
+        self._job.depart(result for result in results if isinstance(result, Departure))
+        return [result for result in results if isinstance(result, ReadFile)]
 
     def note_stored(self) -> None:
         """Note that the outcome of each document that was taken is stored."""
@@ -139,7 +134,6 @@ class Documents:
                 self._is_stored.notify_all()
 
     def drop(self) -> None:
-        """End all analyses, and forget all documents."""
         with self._is_stored:
             self._is_ended.set()
             self._is_stored.notify_all()
@@ -153,49 +147,49 @@ class Documents:
 
     # In a thread
 
-    def _analyze(self, work: ReadFile, is_ended: threading.Event) -> ReadFile | NotImported:
+    def _analyze(self, work: ReadFile, is_ended: threading.Event) -> ReadFile | Departure:
         claim = work.claim
-        folders = files.Folders(self._root)
+        folders = files.Folders(self._job.root)
         try:
-            folder = folders.open(claim.folder(self._root))
+            folder = folders.open(claim.folder(self._job.root))
             with os.fdopen(files.open_file(claim.base, dir_fd=folder), "rb") as file:
                 analyzed = self._analyze_open(work, file, is_ended)
                 now = files.signature_of(os.stat(claim.base, dir_fd=folder, follow_symlinks=False))
         except FileNotFoundError:
-            return NotImported(claim, FailureReason.GONE)
+            return Departure(claim, Cause.GONE)
         except OSError as error:
-            return NotImported(claim, FailureReason.STUCK, work.signature, error)
+            return Departure(claim, Cause.STUCK, work.signature, error)
         except StoreError:  # the batch finds it out of reach, too, and reports that
-            return NotImported(claim, FailureReason.SETTLING, work.signature)
+            return Departure(claim, Cause.SETTLING, work.signature)
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
             return work._replace(verdict=outcomes.internal_error())
         finally:
             folders.close()
-        if isinstance(analyzed, NotImported) or now == work.signature:
+        if isinstance(analyzed, Departure) or now == work.signature:
             self._changes.pop(claim.source, None)
             return analyzed
         self._changes[claim.source] += 1
         if self._changes[claim.source] < MAX_CHANGES:
-            return NotImported(claim, FailureReason.SETTLING, now)
+            return Departure(claim, Cause.SETTLING, now)
         del self._changes[claim.source]
         fault = failed(Reason.ANALYZER, "It was changed each time while it was analyzed")
         return work._replace(verdict=fault, signature=now, digest=None)
 
     def _analyze_open(
         self, work: ReadFile, file: IO[bytes], is_ended: threading.Event
-    ) -> ReadFile | NotImported:
-        claim = work.claim
-        suffix = files.split_extension(claim.base)[1]
-        content = files.read_file(file.fileno(), self._options.max_file_bytes)
+    ) -> ReadFile | Departure:
+        claim, options = work.claim, self._job.options
+        content = files.read_file(file.fileno(), options.max_file_bytes)
         if content.signature != work.signature or not content.is_steady:
-            return NotImported(claim, FailureReason.SETTLING, content.signature)
-        fault = find_fault(claim.base, content, self._options.limits)
+            return Departure(claim, Cause.SETTLING, content.signature)
+        fault = find_fault(claim.base, content, options.limits)
         if content.is_over_limit:
             return work._replace(verdict=fault)
         digest = files.digest(content.body)
         work = work._replace(verdict=fault, digest=digest)
         if fault is not None:
             return work
+        suffix = files.split_extension(claim.base)[1]
         is_encrypted = suffix == ".pdf" and b"/Encrypt" in content.body
         del content
         key = claim.account_id, digest
@@ -203,36 +197,38 @@ class Documents:
             self._is_stored.wait_for(
                 lambda: is_ended.is_set() or self._firsts.setdefault(key, claim.id) == claim.id
             )
-        stored = find_duplicate(self._store, claim.account_id, digest)
+        stored = find_duplicate(self._job.store, claim.account_id, digest)
         if stored is not None:
             return work._replace(verdict=outcomes.result_of(stored))
         if (earlier := self._find_earlier(claim, digest)) is not None:
-            output, analysis = earlier
-            return self._judge(work, output, analysis)
-        if self._options.analyzer is None:
+            return self._judge(work, *earlier)
+        if options.analyzer is None:
             raise OSError(errno.ENOENT, NO_ANALYZER)
         started = time.monotonic()
+
+        def describe(said: str) -> Analysis:
+            return Analysis(digest.hex(), round(time.monotonic() - started, 3), said)
+
         try:
-            written = self._options.analyzer.run(file, suffix, is_cancelled=is_ended.is_set)
+            written = options.analyzer.run(file, suffix, is_cancelled=is_ended.is_set)
         except AnalysisFailed as error:
             if error.reason is Failure.CANCELLED:
-                return NotImported(claim, FailureReason.SETTLING, work.signature)
+                return Departure(claim, Cause.SETTLING, work.signature)
             if error.reason is Failure.CANNOT_START:
                 raise OSError(errno.ENOEXEC, error.message) from None
             message = error.message
             if is_encrypted and "password" not in message.lower():
                 message = f"{message}. The PDF is encrypted: save it without a password"
-            analysis = Analysis(digest.hex(), _seconds_since(started), error.said)
-            return work._replace(verdict=failed(Reason.ANALYZER, message), analysis=analysis)
-        analysis = Analysis(digest.hex(), _seconds_since(started), written.said)
-        return self._judge(work, written.body, analysis)
+            refused = failed(Reason.ANALYZER, message)
+            return work._replace(verdict=refused, analysis=describe(error.said))
+        return self._judge(work, written.body, describe(written.said))
 
     def _find_earlier(self, claim: Claim, digest: bytes) -> tuple[bytes, Analysis] | None:
         """Return what the analyzer wrote before the document was held, and how; None if it is another one,
         or was not held."""
         with contextlib.suppress(NotFound):
-            row = import_history.get_file(self._store, claim.id, account_id=claim.account_id)
-            output = import_history.find_source(self._store, row)
+            row = import_history.get_file(self._job.store, claim.id, account_id=claim.account_id)
+            output = import_history.find_source(self._job.store, row)
             analysis = row.analysis
             is_held = claim.is_return and row.outcome is FileOutcome.HELD
             if is_held and output and analysis is not None and analysis.digest == digest.hex():
@@ -240,14 +236,10 @@ class Documents:
         return None
 
     def _judge(self, work: ReadFile, output: bytes, analysis: Analysis) -> ReadFile:
-        accepted = self._options.format.for_account(work.claim.first_month)
+        accepted = self._job.options.format.for_account(work.claim.first_month)
         verdict = outcomes.judge(output, accepted)
         kept = (Reason.COVER_LETTER, Reason.INTERNAL_ERROR)
         if isinstance(verdict, Result) and verdict.reason not in kept:
             message = f"The analyzer's output cannot be stored: {verdict.message}"
             verdict = verdict._replace(reason=Reason.ANALYZER, message=message)
         return work._replace(verdict=verdict, head=output, analysis=analysis)
-
-
-def _seconds_since(started: float) -> float:
-    return round(time.monotonic() - started, 3)

@@ -14,13 +14,14 @@ from importer import files, inbox, outcomes
 from importer.analyses import find_fault
 from importer.claims import Claim
 from importer.files import escaped
-from importer.filing import ReadFile, folder_of
+from importer.filing import folder_of
 from importer.inbox import Seen
 from importer.intake import claim_of
+from importer.job import Cause, Departure, ReadFile
 from importer.notices import FileReport, Remark, Summary, as_report, unowned, untaken
 from importer.options import Options
 from importer.outcomes import Result
-from importer.reader import FailureReason, NotImported, inspect
+from importer.reader import inspect
 from importer.slices import Bundle, open_bundle
 from resumes import watched_folder
 from resumes.analyzer import Resume, parse
@@ -189,8 +190,8 @@ def _judge(
                 refused = find_fault(claim.base, content, options.limits)
                 return account.decide(refused or parse(UNKNOWN), files.digest(content.body))
             found = inspect(claim, file.fileno(), None, options)
-        if isinstance(found, NotImported):
-            return SkipReason.REPORT if found.why is FailureReason.REPORT else None
+        if isinstance(found, Departure):
+            return SkipReason.REPORT if found.cause is Cause.REPORT else None
         if found.verdict is not None and found.digest is not None:
             return account.decide(found.verdict, found.digest)
         return found
@@ -205,7 +206,7 @@ def _unpack(claim: Claim, path: str, account: RehearsedAccount, options: Options
     if account.holds_files:  # the bundle is unpacked when its turn comes
         return account.hold()
     try:
-        bundle = open_bundle(files.open_file(path), claim, options).bundle
+        bundle, _ = open_bundle(files.open_file(path), claim, options)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -24,22 +24,19 @@ from pydantic.alias_generators import to_camel
 
 from importer import files
 from importer.claims import Claim
-from importer.failpoints import Step
 from importer.files import Signature, safe_stem, signature_of, split_extension
-from importer.job import Job
+from importer.job import Job, ReadFile, Step
 from importer.outcomes import Result, failed, issues_as_dicts
-from resumes.analyzer import Resume
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason, find_hint
 from resumes.output_files import flush
 from resumes.store.accounts import NAME
-from resumes.store.import_ledger import Analysis, FileOutcome
+from resumes.store.import_ledger import FileOutcome
 from resumes.watched_folder import note_filed, outcome_folder
 from resumes.watched_names import REPORT, find_filed_extension
 
 MARKER = "resumes_import_report"
 """A report's first field, by which it is recognized if it gets into the inbox (pitfalls I13)."""
-
 VERSION = 1
 DONE_HINT = (
     "Each resume in the file is stored. The warnings, if any, say what might be wrong with it. Older "
@@ -51,7 +48,6 @@ MAX_REPORT_BYTES = 64 * 1024 * 1024
 def compose(
     claim: Claim, signature: Signature, result: Result, *, sha256: str | None, now_us: int
 ) -> bytes:
-    """Return the report as indented JSON."""
     resume_id, items = result.resume_id, result.items
     is_duplicate = result.outcome is FileOutcome.DUPLICATE
     modified_at = None
@@ -106,7 +102,6 @@ def load_report(path: Path) -> dict[str, Any]:
 
 
 def report_path(file: str | Path) -> Path:
-    """Return the path of the report on a file."""
     path = Path(file)
     return path.with_name(split_extension(path.name)[0] + REPORT)
 
@@ -116,43 +111,18 @@ ALL_RESULTS = (
     *(failed(reason, "") for reason in Reason),
 )
 """Every result of a file, as far as the folder that it is filed in depends on it."""
-
 FRESH_NS = 3_000_000_000
 """A file that was changed less than this before may have been changed again within the same tick
 of the file system's clock, so its bytes are compared too."""
-
 OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.ENAMETOOLONG, errno.EROFS})
 """Errors that concern a file or its folder alone, so that work on others can continue."""
-
-
 OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of opening that say nothing about the file."""
-
-
 NO_ROOM_LEFT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Errors of a copy that concern this file alone: others may be smaller, or need no copy."""
-
 NO_ROOM = "there is not enough room to copy it to another disk"
 BLOCK_BYTES = 4096
 """The block size of copies: whole blocks of zeros become holes."""
-
-
-class ReadFile(NamedTuple):
-    """A file that was read. `verdict` is None for a bundle, and for a document that is not analyzed yet."""
-
-    claim: Claim
-    signature: Signature
-    verdict: Resume | Result | None = None
-    digest: bytes | None = None
-    descriptor: int | None = None
-    """The open file; None if it could not be opened, and for a bundle."""
-    is_open: bool = False
-    """Whether it is checked although another process has it open for writing."""
-    head: bytes = b""
-    """Its first 64 KiB, for the ledger (pitfalls I22); of a bundle, once it is unpacked. Of a document, all
-    that the analyzer wrote."""
-    analysis: Analysis | None = None
-    """How the analyzer read it; None for JSON."""
 
 
 class FileState(StrEnum):
@@ -218,10 +188,8 @@ class Filer:
         return self.check(work, target)
 
     def check(self, work: ReadFile, target: str) -> FilingResult:
-        """Leave the moved file where it is if it is what was read; else move it back.
-
-        It gets another name if there is a new file at its old path.
-        """
+        """Leave the moved file where it is if it is what was read; else move it back. It gets another name
+        if there is a new file at its old path."""
         try:
             is_as_read = _is_as_read(work, target)
             if is_as_read is None:
@@ -244,7 +212,7 @@ class Filer:
         if not was_made:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self._made.add(folder)
-        if result.needs_report and self._is_elsewhere(claim, folder):
+        if result.needs_report and _are_on_two_disks(claim.path(self._job.root), folder):
             if work.signature.size_bytes > self._max_bytes:
                 self._report_kept(work, result, folder)
             self._check_copyable(work, folder)  # before the report is written
@@ -302,10 +270,8 @@ class Filer:
         return True
 
     def _source_folder(self, claim: Claim) -> int:
-        """Return a descriptor of the folder that the file is in.
-
-        Raises FileNotFoundError if the file is gone, and _NotMoved for an error of this folder alone.
-        """
+        """Return a descriptor of the folder that the file is in. Raises FileNotFoundError if the file is
+        gone, and _NotMoved for an error of this folder alone."""
         try:
             return self._job.folders.open(claim.folder(self._job.root))
         except OSError as error:
@@ -314,17 +280,9 @@ class Filer:
                 raise
             raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
 
-    def _is_elsewhere(self, claim: Claim, folder: str) -> bool:
-        """Return whether the file at its own path is known to be on another disk than the folder."""
-        with contextlib.suppress(OSError):
-            return os.lstat(claim.path(self._job.root)).st_dev != os.stat(folder).st_dev  # noqa: PTH116
-        return False
-
     def _check_copyable(self, work: ReadFile, to: str) -> None:
-        """Raise _NotMoved if the file is too large to be copied into the folder.
-
-        A sparse file may be far larger than the space that it takes in the inbox.
-        """
+        """Raise _NotMoved if the file is too large to be copied into the folder. A sparse file may be far
+        larger than the space that it takes in the inbox."""
         disk = os.statvfs(to)
         # The floor is meant for the store's disk; this disk may be smaller than the floor.
         floor_bytes = min(self._job.options.disk_floor_bytes, disk.f_blocks * disk.f_frsize // 10)
@@ -349,10 +307,8 @@ class Filer:
             self._report(work, result, target)
 
     def _copy(self, work: ReadFile, aside: Path, target: Path) -> None:
-        """Copy a file that was set aside to another disk.
-
-        It stays aside until the copy is complete and known to be of what was read.
-        """
+        """Copy a file that was set aside to another disk. It stays aside until the copy is complete and
+        known to be of what was read."""
         if not files.is_copy(aside, target):
             self._check_copyable(work, str(target.parent))
             temporary = _beside(target, work.claim)
@@ -396,7 +352,6 @@ class Filer:
             return False
 
     def _current_path(self, claim: Claim) -> str:
-        """Return the path of a file that is not filed yet."""
         aside = str(aside_of(self._job.root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._job.root)
 
@@ -501,6 +456,13 @@ def _copy_as_read(work: ReadFile, source: int, target: Path) -> None:
         os.fsync(copy.fileno())
 
 
+def _are_on_two_disks(path: str, folder: str) -> bool:
+    """Return whether that is known of a file at its path and a folder."""
+    with contextlib.suppress(OSError):
+        return os.lstat(path).st_dev != os.stat(folder).st_dev  # noqa: PTH116  (text, as names are)
+    return False
+
+
 def _list(claim: Claim, result: Result, folder: str) -> None:
     """List a failed file in its folder, so that its removal is noticed later."""
     if result.outcome is FileOutcome.FAILED:
@@ -508,10 +470,8 @@ def _list(claim: Claim, result: Result, folder: str) -> None:
 
 
 def _is_as_read(work: ReadFile, target: str | Path) -> bool | None:
-    """Return whether the file is what was read; None while a process has it open for writing.
-
-    Raises OSError.
-    """
+    """Return whether the file is what was read; None while a process has it open for writing. Raises
+    OSError."""
     found = files.find_signature(target)
     if found is None:
         raise FileNotFoundError
@@ -552,7 +512,6 @@ def iter_places(claim: Claim, result: Result) -> Iterator[str]:
 
 
 def folder_of(claim: Claim, result: Result) -> str:
-    """Return the folder below ROOT for the file with this result."""
     # The name comes from a note or a report, which may have been edited.
     account = claim.account if NAME.fullmatch(claim.account) else claim.account_id
     reason = result.reason or Reason.INTERNAL_ERROR
@@ -560,7 +519,6 @@ def folder_of(claim: Claim, result: Result) -> str:
 
 
 def _names(claim: Claim, result: Result) -> Iterator[str]:
-    """Yield the names to try for the file, in order."""
     stem = safe_stem(result.name_of(claim.name))
     extension = find_filed_extension(claim.name) or ".json"
     if result.outcome is FileOutcome.HELD:

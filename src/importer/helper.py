@@ -18,19 +18,18 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
 from importer import files
-from importer.failpoints import Observer
-from importer.job import Job
-from importer.notices import FileReport
+from importer.job import Candidate, Departure, Job, Observer
+from importer.notices import FileReport, Notices
 from importer.options import Options
-from importer.pending import Ended, QuotaBacklog
+from importer.pending import QuotaBacklog
 from importer.pipeline import Pipeline
-from importer.reader import Candidate, NotImported
 from importer.slots import Slot
 from resumes import process_memory
 from resumes.errors import ResumesError, StoreError
@@ -40,19 +39,14 @@ logger = logging.getLogger("resumes.importer")
 
 SLOT = 1
 """The helper's slot number; the importer has slot 0."""
-
 MAX_BATCHES = 2
 """The maximum number of batches that the process has at once, so that it need not wait for one."""
-
 PIPE_BYTES = 1024 * 1024
 """The size of the pipe, where the system permits it: room for all batches."""
-
 END_TIMEOUT_S = 2.0
 """How long the process may take to end before it is killed."""
-
 IDLE_S = 30.0
 """The process ends after being idle for this long. After one died, none is started for this long."""
-
 SILENT_S = 60.0
 """How long the process may take for a batch before it is killed."""
 
@@ -78,11 +72,10 @@ class Batch(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The work since the last answer. `left` has a batch's files that were not imported; None if the
-    answer is not to a batch."""
+    """The work since the last answer; with `is_read` a batch was read."""
 
-    left: list[NotImported] | None = None
-    ends: tuple[Ended, ...] = ()
+    is_read: bool = False
+    departures: tuple[Departure, ...] = ()
     reports: tuple[FileReport, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     under_way: int = 0
@@ -90,53 +83,114 @@ class Answer(NamedTuple):
     """Whether the store is out of reach, or a file could not be filed away."""
 
 
+class _Remarks(Notices):
+    """Passes each notice on to the importer, which knows what was told before."""
+
+    def __init__(self) -> None:
+        super().__init__(logger.info)
+        self.said: list[tuple[str, str]] = []
+
+    def __call__(self, key: str, sentence: str) -> None:
+        self.said.append((key, sentence))
+
+
+@dataclass(eq=False)
+class _Child:
+    """The process, and the threads that talk to it."""
+
+    process: subprocess.Popen[bytes]
+    out: Connection
+    heard_at: float
+    tasks: SimpleQueue[bytes | None] = field(default_factory=SimpleQueue)
+    answers: SimpleQueue[Answer | None] = field(default_factory=SimpleQueue)
+    threads: list[threading.Thread] = field(default_factory=list)
+    batches: int = 0
+    """How many batches have no answer yet."""
+    last: Answer | None = None
+    is_dead: bool = False
+
+    def send(self, message: object) -> None:
+        """Have the message written, pickled now, as the caller may change it."""
+        self.tasks.put(pickle.dumps(message))
+
+    def write(self, pipe: Connection) -> None:
+        """Write tasks until None, in a thread of its own, as a helper that hangs does not read them."""
+        with pipe, contextlib.suppress(OSError):  # the process ended, which `read` notices
+            while (task := self.tasks.get()) is not None:
+                pipe.send_bytes(task)
+
+    def read(self, on_answer: Callable[[], None]) -> None:
+        """Read answers in a thread of its own: a helper whose answers are not read would take no batches."""
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                self.answers.put(self.out.recv())
+                on_answer()
+        self.answers.put(None)
+        on_answer()
+
+    def iter_answers(self, now: float) -> Iterator[Answer]:
+        """Yield the answers since the last call."""
+        while not self.answers.empty():
+            answer = self.answers.get()
+            if answer is None:
+                self.is_dead = True
+                continue
+            self.last, self.heard_at = answer, now
+            self.batches -= answer.is_read
+            yield answer
+
+
 class Helper:
     """The handle of the process, which runs while there is a backlog. `on_answer` is called from another
     thread."""
 
     def __init__(
-        self,
-        setup: Setup,
-        *,
-        on_answer: Callable[[], None],
-        monotonic: Callable[[], float],
+        self, setup: Setup, *, on_answer: Callable[[], None], monotonic: Callable[[], float]
     ) -> None:
         self._setup = setup
         self._on_answer = on_answer
         self._monotonic = monotonic
-        self._process: subprocess.Popen[bytes] | None = None
-        self._batches = 0
-        """How many batches have no answer yet."""
-        self._tasks: SimpleQueue[bytes | None] = SimpleQueue()
-        self._answers: SimpleQueue[Answer | None] = SimpleQueue()
+        self._child: _Child | None = None
         self._last_words: list[Answer] = []
-        self._is_ready = self._is_dead = False
-        self.under_way = 0
-        """How many files it has read and not finished, as last reported."""
-        self.is_stuck = False
-        """Whether it cannot continue with them for now, as last reported."""
-        self._none_before = self._last_work = self._heard_at = monotonic()
+        self._none_before = self._last_work = monotonic()
 
     @property
     def is_running(self) -> bool:
         """Whether there is a process, dead or alive."""
-        return self._process is not None
+        return self._child is not None
 
     @property
     def is_busy(self) -> bool:
         """Whether a batch, or a file that was read, is under way."""
-        return bool(self._batches or self.under_way)
+        return self._child is not None and bool(self._child.batches or self.under_way)
 
     @property
     def is_free(self) -> bool:
         """Whether it should get another batch."""
-        return self._is_ready and not self._is_dead and self._batches < MAX_BATCHES
+        child = self._child
+        if child is None or child.is_dead:
+            return False
+        return child.last is not None and child.batches < MAX_BATCHES
+
+    @property
+    def _last(self) -> Answer:
+        return (self._child and self._child.last) or Answer()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it cannot continue with its files for now, as last reported."""
+        return self._last.is_stuck
+
+    @property
+    def under_way(self) -> int:
+        """How many files it has read and not finished, as last reported."""
+        return self._last.under_way
 
     def supervise(self, *, backlog: int, is_working: bool) -> None:
         """Start the process if the backlog is large enough, and end it when it has been idle."""
         now = self._monotonic()
         is_wanted = backlog >= self._setup.options.tuning.helper_from
-        if self._process is None and is_wanted and now >= self._none_before:
+        if self._child is None and is_wanted and now >= self._none_before:
             self._start(now)
         if is_working or backlog or self.is_busy:
             self._last_work = now
@@ -144,15 +198,19 @@ class Helper:
             self.end()
 
     def watch_over(self) -> None:
-        """Kill the process if it is stopped by a signal or hangs, also while it is stuck."""
-        if self._process is None:
+        """Kill the process if it is stopped by a signal or hangs, also while it is stuck. Clean up after one
+        that died, so that its slot can be taken."""
+        now, child = self._monotonic(), self._child
+        if child is None:
             return
-        now = self._monotonic()
-        if not self.is_busy:
-            self._heard_at = now
-        elif now >= self._heard_at + SILENT_S:
+        if child.is_dead:
+            self._none_before = now + IDLE_S
+            self.end()
+        elif not self.is_busy:
+            child.heard_at = now
+        elif now >= child.heard_at + SILENT_S:
             logger.warning("A helper did not respond for %d s; killing it", SILENT_S)
-            self._process.kill()
+            child.process.kill()
 
     def _start(self, now: float) -> None:
         # -P: no module is imported from the current folder. Not -m: pickled classes must have the
@@ -172,82 +230,44 @@ class Helper:
                 with contextlib.suppress(OSError, AttributeError):
                     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
             task_pipe = Connection(os.dup(tasks.fileno()), readable=False)
-            self._out = Connection(os.dup(answers.fileno()), writable=False)
-        self._process, self._heard_at = process, now
-        self._tasks = SimpleQueue()
-        self._send(self._setup)
-        self._threads = [
-            threading.Thread(target=_write, args=(self._tasks, task_pipe), name="helper-tasks"),
-            threading.Thread(target=self._read, name="helper-answers"),
+            child = _Child(process, Connection(os.dup(answers.fileno()), writable=False), now)
+        self._child = child
+        child.send(self._setup)
+        child.threads = [
+            threading.Thread(target=child.write, args=(task_pipe,), daemon=True),
+            threading.Thread(target=child.read, args=(self._on_answer,), daemon=True),
         ]
-        for thread in self._threads:
-            thread.daemon = True
+        for thread in child.threads:
             thread.start()
 
     def give(self, batch: Batch) -> None:
-        """Give the process a batch of files."""
-        self._batches += 1
-        self._send(batch)
-
-    def _send(self, message: object) -> None:
-        self._tasks.put(pickle.dumps(message))  # pickled now, as the caller may change it
-
-    def _read(self) -> None:
-        # A thread of its own: a helper whose answers are not read would take no batches.
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                self._answers.put(self._out.recv())
-                self._on_answer()
-        self._answers.put(None)
-        self._on_answer()
+        assert self._child is not None
+        self._child.batches += 1
+        self._child.send(batch)
 
     def iter_answers(self) -> Iterator[Answer]:
-        """Yield the answers since the last call."""
+        """Yield the answers since the last call, and the last ones of a process that has ended."""
         said, self._last_words = self._last_words, []
         yield from said
-        while not self._answers.empty():
-            answer = self._answers.get()
-            if answer is None:
-                self._is_dead = True
-                continue
-            self._is_ready = True
-            self._heard_at = self._monotonic()
-            self.under_way = answer.under_way
-            self.is_stuck = answer.is_stuck
-            self._batches -= answer.left is not None
-            yield answer
-
-    def reap(self) -> None:
-        """Clean up after a process that died, so that its slot can be taken."""
-        if self._is_dead:
-            self._none_before = self._monotonic() + IDLE_S
-            self.end()
+        if self._child is not None:
+            yield from self._child.iter_answers(self._monotonic())
 
     def end(self) -> None:
         """Wait until the process has ended; kill it after two seconds."""
-        if self._process is None:
+        child = self._child
+        if child is None:
             return
-        self._tasks.put(None)
+        child.tasks.put(None)
         try:
-            self._process.wait(END_TIMEOUT_S)
+            child.process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        for thread in self._threads:
+            child.process.kill()
+            child.process.wait()
+        for thread in child.threads:
             thread.join()
-        self._out.close()
+        child.out.close()
         self._last_words = [*self.iter_answers()]
-        self._process = None
-        self._batches = 0
-        self._is_ready = self._is_dead = self.is_stuck = False
-        self.under_way = 0
-
-
-def _write(tasks: SimpleQueue[bytes | None], pipe: Connection) -> None:
-    """Write tasks until None, in a thread of its own, as a helper that hangs does not read them."""
-    with pipe, contextlib.suppress(OSError):  # the process ended, which `_read` notices
-        while (task := tasks.get()) is not None:
-            pipe.send_bytes(task)
+        self._child = None
 
 
 # In the process
@@ -255,10 +275,8 @@ def _write(tasks: SimpleQueue[bytes | None], pipe: Connection) -> None:
 
 AGAIN_S = 0.5
 """How soon files that the store refused are retried."""
-
 LONG_S = 60.0
 """How long the process waits for batches when there is nothing else to do."""
-
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
 
@@ -266,16 +284,9 @@ PR_SET_PDEATHSIG = 1
 def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Connection) -> None:
     """Import batches until the end of input. The first answer says that the process is ready."""
     reports: list[FileReport] = []
-    remarks: list[tuple[str, str]] = []
-    job = Job(
-        store,
-        str(setup.root),
-        setup.options,
-        slot,
-        reports.append,
-        lambda key, sentence: remarks.append((key, sentence)),
-        setup.observe,
-    )
+    remarks = _Remarks()
+    root, add = str(setup.root), reports.append
+    job = Job(store, root, setup.options, slot, add, remarks, setup.observe)
     pipeline = Pipeline(job)
     answers.send(Answer())
     waiting: deque[Batch] = deque()
@@ -290,27 +301,22 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
             wait_s = LONG_S
         if tasks.poll(wait_s):
             waiting.append(tasks.recv())
-        left = unopened = None
-        if waiting and may_take:
+        is_read = may_take and bool(waiting)
+        if is_read:
             batch = waiting.popleft()
-            pipeline.pending.set_queues(dict(batch.queues))
-            left = pipeline.read(batch.candidates)
+            pipeline.pending.set_queues(batch.queues)
+            pipeline.read(batch.candidates)
         try:
-            pipeline.commit()
-            unopened = pipeline.go_on()
+            pipeline.go_on()
             is_in_trouble = False
         except (StoreError, OSError) as error:
             is_in_trouble = True
-            why = error.message if isinstance(error, ResumesError) else str(error)
-            remarks.append(("trouble", why))
-        ends = pipeline.pending.take_ends()
-        if unopened is not None:  # none of its items are stored yet
-            ends.append(Ended(unopened.claim, is_new=True))
+            remarks("trouble", error.message if isinstance(error, ResumesError) else str(error))
         is_stuck = is_in_trouble or pipeline.pending.is_stuck
-        said = tuple(ends), tuple(reports), tuple(remarks)
-        answers.send(Answer(left, *said, pipeline.under_way, is_stuck))
+        said = tuple(job.take_departures()), tuple(reports), tuple(remarks.said)
+        answers.send(Answer(is_read, *said, pipeline.under_way, is_stuck))
         reports.clear()
-        remarks.clear()
+        remarks.said.clear()
 
 
 def main() -> None:

@@ -9,13 +9,13 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from importer.files import Known, Signature, SystemFolders, escaped, signature_of
 from importer.job import Job
-from importer.notices import Notices, Remark, left_alone
+from importer.notices import Remark, left_alone
 from resumes.store.accounts import NAME, AccountInfo
 from resumes.watched_names import (
     find_extension,
@@ -29,21 +29,16 @@ from resumes.watched_names import (
 
 
 class Seen(NamedTuple):
-    """A name in an inbox: its path below ROOT, as text with surrogates.
-
-    `signature` is None for a name that is never imported.
-    """
+    """A name in an inbox: its path below ROOT, as text with surrogates. `signature` is None for a name that
+    is never imported."""
 
     name: str
     signature: Signature | None
 
 
 def iter_inbox(root: Path, below: str, *, analyzes: bool = False, remark: Remark) -> Iterator[Seen]:
-    """Yield the files in an inbox lazily, folder by folder, in no order.
-
-    `below` is its name in ROOT, and empty for ROOT itself, whose folders are separate inboxes. With
-    `analyzes`, documents are imported.
-    """
+    """Yield the files in an inbox lazily, folder by folder, in no order. `below` is its name in ROOT, and
+    empty for ROOT itself, whose folders are separate inboxes. With `analyzes`, documents are imported."""
     find_type = find_filed_extension if analyzes else find_extension
     waiting = [(f"{root}/{below}" if below else str(root), below)]
     while waiting:
@@ -54,11 +49,12 @@ def iter_inbox(root: Path, below: str, *, analyzes: bool = False, remark: Remark
                     if not name and is_outcome(entry.name):
                         continue
                     inner = f"{name}/{entry.name}" if name else entry.name
-                    if not _is_folder(entry):
-                        if (seen := _see(entry, inner, find_type)) is not None:
-                            yield seen
-                    elif below:
-                        waiting.append((entry.path, inner))
+                    # Not a link to a folder, nor a folder with a file's ending.
+                    if entry.is_dir(follow_symlinks=False) and may_be_folder(entry.name):
+                        if below:
+                            waiting.append((entry.path, inner))
+                    elif (seen := _see(entry, inner, find_type)) is not None:
+                        yield seen
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -66,18 +62,6 @@ def iter_inbox(root: Path, below: str, *, analyzes: bool = False, remark: Remark
             remark(
                 f"unlisted {shown}", f"Cannot read {shown}: {error.strerror}. Its files are waiting"
             )
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether to scan the entry: a folder, not a link or a folder with a file's ending."""
-    return entry.is_dir(follow_symlinks=False) and may_be_folder(entry.name)
-
-
-def _is_inbox(entry: os.DirEntry[str]) -> bool:
-    """Return whether the entry of ROOT is a folder that may have an account's name."""
-    # RECYCLER is a system folder of old Windows versions; `recycler` may be an account.
-    is_name = NAME.fullmatch(entry.name) is not None
-    return entry.is_dir(follow_symlinks=False) and (is_name or may_be_folder(entry.name))
 
 
 def _see(entry: os.DirEntry[str], name: str, find_type: Callable[[str], str | None]) -> Seen | None:
@@ -95,13 +79,14 @@ def find_inboxes(root: Path) -> list[str]:
     """Return the inboxes of ROOT: the empty name for its own files, and each folder in it that may have
     an account's name. Raises OSError."""
     with os.scandir(root) as entries:
-        names = [entry.name for entry in entries if not is_outcome(entry.name) and _is_inbox(entry)]
-    return ["", *sorted(names)]
+        names = (entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        # RECYCLER is a system folder of old Windows versions; `recycler` may be an account.
+        found = [name for name in names if NAME.fullmatch(name) or may_be_folder(name)]
+    return ["", *sorted(name for name in found if not is_outcome(name))]
 
 
 MAX_SCAN_LOAD = 10
 """A scan is repeated after this many times its duration at the earliest, unless an event asks."""
-
 MAX_ASKED_LOAD = 2
 """The same if an event asks, so that many events in a large folder leave time for work."""
 
@@ -118,7 +103,6 @@ class ScanSchedule:
 
     @property
     def is_due(self) -> bool:
-        """Whether to scan now."""
         return self._monotonic() >= self.due
 
     def ask(self) -> None:
@@ -161,7 +145,6 @@ class Settling:
         """When to try the first of them again, on the monotonic clock."""
 
     def is_due(self, name: str, signature: Signature) -> bool:
-        """Return whether to try the file: it is new, has changed, or its next try is due."""
         file = self._files.get(name)
         if file is None:
             return True
@@ -174,15 +157,10 @@ class Settling:
         return None if file is None else Known(file.signature, self._monotonic() - file.since)
 
     def note(
-        self,
-        name: str,
-        signature: Signature,
-        *,
-        again_s: float | None = None,
-        is_left: bool = False,
+        self, name: str, signature: Signature, again_s: float | None, *, is_left: bool
     ) -> None:
-        """Try the file again after `again_s` seconds: by default when it has settled; if infinite, when
-        it changes. A file that `is_left` is not awaited."""
+        """Try the file again after `again_s` seconds: None is when it has settled, infinite when it
+        changes. A file that `is_left` is not awaited."""
         now = self._monotonic()
         known = self._files.get(name)
         since = known.since if known is not None and known.signature == signature else now
@@ -205,7 +183,6 @@ class Settling:
         self.soonest = min(later, default=math.inf)
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the awaited files are due, and their names."""
         files = self._files.items()
         return [(it.due, name) for name, it in files if not it.is_left and it.due < math.inf]
 
@@ -220,29 +197,41 @@ class Settling:
 
 MAX_QUEUE_FILES = 50_000
 """The maximum number of an inbox's files in memory; the oldest if there are more."""
-
 LOOK_SLICE_FILES = 2_000
 """How many names are scanned before other work gets its turn."""
-
 BACKLOG_FILES = 5_000
 """With this many files to try, more are found by scanning, not by events."""
-
 MAX_UNDER_WAY = 2_000
 """The maximum number of an inbox's files under way; most of so many cannot be moved away."""
-
 MAX_DOCUMENTS = 500
 """The maximum number of an inbox's documents under way, so that its other files are not kept waiting."""
-
 SPARE_PLACES = 1_000
 """How much of the quota others may use before accounts are read again."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a scan of an inbox found."""
+
+    waiting: int = 0
+    ignored: int = 0
+    """How many files it saw, apart from those under way."""
+    found: int = 0
+    """How many files to try it has found so far; 0 once they are in the queue."""
+    has_backlog: bool = False
+    """Whether it found so many that most events are of our own moves: no event triggers another scan before
+    all files are taken."""
+    unlisted: set[str] = field(default_factory=set)
+    """The keys of notices on folders that it could not read."""
+    system_folders: set[str] = field(default_factory=set)
+    """System folders that were counted by now; each is reported once."""
 
 
 class Inbox:
     """A part of ROOT with one owner. `below` is its name in ROOT, empty for ROOT's own files."""
 
-    def __init__(
-        self, job: Job, below: str, names_under_way: Container[str], notices: Notices
-    ) -> None:
+    def __init__(self, job: Job, below: str, names_under_way: Container[str]) -> None:
+        self._job = job
         self.below = below
         self.account: AccountInfo | None = None
         self.settling = Settling(job.options.settle_s, job.monotonic)
@@ -251,49 +240,28 @@ class Inbox:
         """Files to try, the oldest first."""
         self.under_way = 0
         """How many of its files are under way."""
-        self.has_backlog = False
-        """Whether the last scan found a backlog. Then most events are of our own moves, and no event
-        triggers a scan before all files are taken."""
-        self.waiting = self.ignored = 0
-        """How many files the last scan saw, apart from those under way."""
-        self.unlisted: set[str] = set()
-        """The keys of notices on folders that the last scan could not read."""
-        self._system_folders: set[str] = set()
-        """System folders that were counted already; each is reported once."""
-        self.found = 0
-        """How many files to try the current scan has found so far."""
-        self._job = job
         self._names_under_way = names_under_way
-        self._notices = notices
-        self._analyzes = job.options.analyzer is not None
         self._look: Iterator[None] | None = None
+        self.scan = Scan()
+        """The last scan."""
 
     @property
     def is_next_document(self) -> bool:
-        """Whether the next file to try is a document."""
         return bool(self.queue) and is_document(self.queue[0].name)
 
     @property
     def is_nearly_full(self) -> bool:
         """Whether the account may not have room for all waiting files."""
         free = None if self.account is None else self.account.free_places
-        return free is not None and free < self.waiting + self.under_way + SPARE_PLACES
+        return free is not None and free < self.scan.waiting + self.under_way + SPARE_PLACES
 
     @property
     def is_looking(self) -> bool:
-        """Whether a scan is in progress."""
         return self._look is not None
 
-    @property
-    def may_take(self) -> bool:
-        """Whether there is a file to try, and files can be moved away."""
-        return bool(self.queue) and self.under_way < MAX_UNDER_WAY
-
     def look(self) -> bool:
-        """Do the next part of a scan that is due; return whether one was.
-
-        At its end the queue holds the files to try. No scan begins before they are taken.
-        """
+        """Do the next part of a scan that is due; return whether one was. At its end the queue holds the
+        files to try. No scan begins before they are taken."""
         if self._job.monotonic() >= self.settling.soonest:
             self.settling.soonest = math.inf
             self.schedule.ask()
@@ -308,28 +276,25 @@ class Inbox:
         return True
 
     def _look_through(self) -> Iterator[None]:
-        took_s = 0.0
-        started = self._job.monotonic()
+        took_s, started = 0.0, self._job.monotonic()
         found: list[tuple[int, Seen]] = []
         documents: list[tuple[int, Seen]] = []
-        room = MAX_DOCUMENTS
-        waiting = ignored = 0
-        is_cut = False
+        room, waiting, ignored, is_cut = MAX_DOCUMENTS, 0, 0, False
         unlisted: set[str] = set()
         system_folders = SystemFolders()
 
         def remark(key: str, sentence: str) -> None:
             if self.account is not None:  # else none of its files are imported
                 unlisted.add(key)
-                self.unlisted.add(key)
-                self._notices(key, sentence)
+                self.scan.unlisted.add(key)
+                self._job.notices(key, sentence)
 
-        root = Path(self._job.root)
-        seen_files = iter_inbox(root, self.below, analyzes=self._analyzes, remark=remark)
+        analyzes = self._job.options.analyzer is not None
+        seen_files = iter_inbox(Path(self._job.root), self.below, analyzes=analyzes, remark=remark)
         for count, seen in enumerate(seen_files, 1):
             if count % LOOK_SLICE_FILES == 0:
                 took_s += self._job.monotonic() - started
-                self.found = len(found)
+                self.scan.found = len(found)
                 yield
                 started = self._job.monotonic()
             if seen.signature is None:
@@ -338,7 +303,7 @@ class Inbox:
                     system_folders.add(f"{self._job.root}/{seen.name}", escaped(seen.name))
                 continue
             is_due = self.settling.is_due(seen.name, seen.signature)
-            is_analyzed = self._analyzes and is_document(seen.name)
+            is_analyzed = analyzes and is_document(seen.name)
             if seen.name in self._names_under_way:
                 room -= is_analyzed
                 continue
@@ -351,12 +316,12 @@ class Inbox:
         found += sorted(documents)[: max(0, room)]
         is_cut |= _cut(found)
         self.queue.extend(seen for _, seen in found)
-        self.found = 0
-        self.waiting, self.ignored = waiting, ignored
+        self.scan.found = 0
+        self.scan.waiting, self.scan.ignored = waiting, ignored
         self.forget_unlisted(unlisted)
         if system_folders.counts:
-            self._notices.tell(left_alone(system_folders))
-        self.has_backlog = len(self.queue) >= BACKLOG_FILES
+            self._job.notices.tell(left_alone(system_folders))
+        self.scan.has_backlog = len(self.queue) >= BACKLOG_FILES
         self.settling.end_look()
         self.schedule.done(took_s + self._job.monotonic() - started)
         if is_cut:
@@ -364,36 +329,34 @@ class Inbox:
 
     def _is_new_system_folder(self, name: str) -> bool:
         """Return whether it is a system folder that was not counted before."""
-        if name in self._system_folders or not is_system_folder(name.rpartition("/")[2]):
+        if name in self.scan.system_folders or not is_system_folder(name.rpartition("/")[2]):
             return False
-        self._system_folders.add(name)
+        self.scan.system_folders.add(name)
         return bool(self.below) or NAME.fullmatch(name) is None  # else it is an inbox
 
     def forget_unlisted(self, still: Collection[str] = ()) -> None:
         """Withdraw the notices on unreadable folders, except for those that are still unreadable."""
-        for key in self.unlisted.difference(still):
-            self._notices.resolve(key)
-        self.unlisted = {*still}
+        for key in self.scan.unlisted.difference(still):
+            self._job.notices.resolve(key)
+        self.scan.unlisted = {*still}
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the awaited files are due, and their names. Files under way have settled."""
         awaited = self.settling.list_awaited()
         return [file for file in awaited if file[1] not in self._names_under_way]
 
     def take(self) -> Seen | None:
         """Take the next file to try out of the queue; it is under way from now on."""
-        if not self.may_take:
+        if not self.queue or self.under_way >= MAX_UNDER_WAY:
             return None
         seen = self.queue.popleft()
-        if self.has_backlog and not self.queue:
+        if self.scan.has_backlog and not self.queue:
             self.schedule.ask()
         self.under_way += 1
-        self.waiting = max(0, self.waiting - 1)
+        self.scan.waiting = max(0, self.scan.waiting - 1)
         return seen
 
     def wait_s(self) -> float:
-        """Return the seconds until there is something to do here."""
-        if self.is_looking or self.may_take:
+        if self.is_looking or (self.queue and self.under_way < MAX_UNDER_WAY):
             return 0.0
         due = min(self.schedule.due, max(self.schedule.earliest, self.settling.soonest))
         return max(0.0, due - self._job.monotonic())

@@ -2,16 +2,15 @@
 
 import math
 from collections import deque
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container
 from pathlib import Path
 from typing import NamedTuple
 
 from importer.claims import Claim, ClaimIds
 from importer.files import describe, escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes
-from importer.job import Job
-from importer.notices import Notices, unowned, untaken
-from importer.reader import Candidate, FailureReason, NotImported
+from importer.job import Candidate, Cause, Departure, Job
+from importer.notices import unowned, untaken
 from importer.watcher import EVERYTHING
 from resumes import watched_folder
 from resumes.store import accounts
@@ -21,11 +20,8 @@ from resumes.watched_names import is_document
 
 STUCK_INTERVAL_S = 5.0
 """How soon a file that cannot be read or moved is tried again."""
-
 OPEN_INTERVAL_S = 1.0
 """How soon a file that is open for writing is checked again."""
-
-
 ACCOUNTS_INTERVAL_S = 2.0
 """How often accounts are looked up while none of them has held files."""
 
@@ -33,9 +29,8 @@ ACCOUNTS_INTERVAL_S = 2.0
 class AccountList:
     """The open accounts, and those of files here that the store does not know."""
 
-    def __init__(self, job: Job, notices: Notices) -> None:
+    def __init__(self, job: Job) -> None:
         self._job = job
-        self._notices = notices
         self.all: list[AccountInfo] = []
         self.due = job.monotonic()
         """When to read them again."""
@@ -50,30 +45,26 @@ class AccountList:
             self.due = now + min(ACCOUNTS_INTERVAL_S, self._job.options.scan_s)
 
     def find_unknown(self, account_ids: Collection[str]) -> set[str]:
-        """Return the accounts that the store neither has nor has deleted.
-
-        Their files are left alone: the store may have been restored from an older backup.
-        """
-        others = set(account_ids) - {info.id for info in self.all}
-        if not others:
-            return others
-        self.all = accounts.list_open(self._job.store)
-        others -= {info.id for info in self.all}
-        return others - accounts.find_deleted(self._job.store, others)
-
-    def note_unknown(self, unknown: set[str]) -> None:
-        """Report the files of accounts that are unknown, unless that was done."""
-        if unknown == self._unknown_ids:
-            return
-        self._unknown_ids = unknown
-        text = watched_folder.describe_unknown(
-            watched_folder.count_held(Path(self._job.root)), unknown
-        )
-        if text is None:
-            self._notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
-        else:
-            sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
-            self._notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
+        """Return the accounts that the store neither has nor has deleted, and report them. Their files are
+        left alone: the store may have been restored from an older backup."""
+        unknown = set(account_ids) - {info.id for info in self.all}
+        if unknown:
+            self.all = accounts.list_open(self._job.store)
+            unknown -= {info.id for info in self.all}
+            unknown -= accounts.find_deleted(self._job.store, unknown)
+        if unknown != self._unknown_ids:
+            self._unknown_ids = unknown
+            held = watched_folder.count_held(Path(self._job.root))
+            key, text = (
+                watched_folder.UNKNOWN_ACCOUNTS,
+                watched_folder.describe_unknown(held, unknown),
+            )
+            if text is None:
+                self._job.notices.clear(key)
+            else:
+                sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
+                self._job.notices.find(key, ImporterState.DEGRADED, sentence)
+        return unknown
 
 
 class _UnderWay(NamedTuple):
@@ -93,9 +84,9 @@ def claim_of(seen: Seen, account: AccountInfo, claim_id: str, now_us: int) -> Cl
 class Intake:
     """The inboxes of one ROOT."""
 
-    def __init__(self, job: Job, notices: Notices) -> None:
+    def __init__(self, job: Job) -> None:
         self._job = job
-        self._notices = notices
+        self.accounts = AccountList(job)
         self.ids = ClaimIds(job.store.clock)
         self.inboxes: dict[str, Inbox] = {}
         """The inboxes by their names in ROOT; empty for ROOT's own files."""
@@ -112,11 +103,10 @@ class Intake:
     @property
     def folders(self) -> list[str]:
         """The folders in ROOT that are worth watching: those without a backlog."""
-        return [name for name, inbox in self.inboxes.items() if name and not inbox.has_backlog]
+        return [name for name, inbox in self.inboxes.items() if name and not inbox.scan.has_backlog]
 
     @property
     def claim_ids(self) -> Container[str]:
-        """The claims of the files under way."""
         return self._under_way.keys()
 
     def wait_s(self) -> float:
@@ -126,6 +116,7 @@ class Intake:
 
     def force(self) -> None:
         """Make a scan of everything due now."""
+        self.accounts.due = self._job.monotonic()
         self.schedule.force()
         for inbox in self.inboxes.values():
             inbox.schedule.force()
@@ -134,30 +125,41 @@ class Intake:
         """Scan soon the parts of ROOT that changed (`watcher.Changes`)."""
         if "" in names or names - self.inboxes.keys():
             self.schedule.ask()
-        for inbox in self.inboxes.values() if EVERYTHING in names else ():
-            inbox.schedule.ask()
-        for name in names & self.inboxes.keys():
-            self.inboxes[name].schedule.ask()
+        for name, inbox in self.inboxes.items():
+            if name in names or EVERYTHING in names:
+                inbox.schedule.ask()
 
-    def find_owners(self, accounts: Mapping[str, AccountInfo]) -> None:
-        """Find the inboxes, if that is due, and their owners. Raises OSError.
-
-        `accounts` are by folder.
-        """
+    def find_owners(self) -> None:
+        """Find the inboxes, if that is due, and their owners. Raises OSError."""
         if self.schedule.is_due:
             self.looks += 1
             started = self._job.monotonic()
             names = find_inboxes(Path(self._job.root))
             self.schedule.done(self._job.monotonic() - started)
             for name in self.inboxes.keys() - set(names):
-                self._notices.resolve(f"unread {name}")
+                self._job.notices.resolve(f"unread {name}")
                 self.inboxes[name].forget_unlisted()
             self.inboxes = {
-                name: self.inboxes.get(name) or Inbox(self._job, name, self._names, self._notices)
+                name: self.inboxes.get(name) or Inbox(self._job, name, self._names)
                 for name in names
             }
+        by_folder = accounts.by_folder(self.accounts.all)
         for name, inbox in self.inboxes.items():
-            self._set_owner(inbox, accounts.get(name or self._job.options.account or ""))
+            self._set_owner(inbox, by_folder.get(name or self._job.options.account or ""))
+
+    def check_owners(self) -> None:
+        """Find owners again if an account is gone, or another has its former name by now: a new file goes to
+        the account that has its folder's name when the file is taken (pitfalls S14). Raises StoreError."""
+        owned = {
+            (box.account.id, box.below or self._job.options.account)
+            for box in self.inboxes.values()
+            if box.queue and box.account is not None
+        }
+        ids = {owner_id for owner_id, _ in owned}
+        known = accounts.find_open(self._job.store, ids) if owned else []
+        if owned - {(info.id, folder) for info in known for folder in info.folders}:
+            self.accounts.refresh(is_due=True)
+            self.find_owners()
 
     def _set_owner(self, inbox: Inbox, account: AccountInfo | None) -> None:
         """Make the account the inbox's owner. Files without an owner are reported once."""
@@ -169,9 +171,9 @@ class Intake:
         inbox.account = account
         key = f"unowned {inbox.below}"
         if account is not None:
-            self._notices.resolve(key)
-        elif inbox.waiting:
-            self._notices(key, unowned(inbox.below, self._job.options.account))
+            self._job.notices.resolve(key)
+        elif inbox.scan.waiting:
+            self._job.notices(key, unowned(inbox.below, self._job.options.account))
 
     def look(self) -> None:
         """Scan the next part of each inbox whose scan is due."""
@@ -181,7 +183,7 @@ class Intake:
             if inbox.account is None:
                 self._set_owner(inbox, None)
             if not inbox.settling.count_left():
-                self._notices.resolve(f"unread {inbox.below}")
+                self._job.notices.resolve(f"unread {inbox.below}")
 
     def next_batch(self, slot: int = 0, *, busy: Collection[str] = ()) -> list[Candidate]:
         """Return files to try next, one of each account in turn, for the process with this slot.
@@ -203,21 +205,16 @@ class Intake:
                 continue
             if slot and (inbox.is_nearly_full or inbox.is_next_document):
                 continue
-            seen = inbox.take()
-            if seen is not None:
-                inboxes.append(inbox)
-                batch.append(self._candidate(seen, inbox, account, slot, now_us))
-                if seen.signature is not None and not is_document(seen.name):
-                    size_bytes += seen.signature.size_bytes
+            if (seen := inbox.take()) is None:
+                continue
+            inboxes.append(inbox)
+            claim = claim_of(seen, account, self.ids.next(), now_us)
+            self._under_way[claim.id] = _UnderWay(seen.name, inbox, slot)
+            self._names.add(seen.name)
+            batch.append(Candidate(claim, inbox.settling.find_known(seen.name)))
+            if seen.signature is not None and not is_document(seen.name):
+                size_bytes += seen.signature.size_bytes
         return batch
-
-    def _candidate(
-        self, seen: Seen, inbox: Inbox, account: AccountInfo, slot: int, now_us: int
-    ) -> Candidate:
-        claim = claim_of(seen, account, self.ids.next(), now_us)
-        self._under_way[claim.id] = _UnderWay(seen.name, inbox, slot)
-        self._names.add(seen.name)
-        return Candidate(claim, inbox.settling.find_known(seen.name))
 
     def hold(self, claim: Claim) -> None:
         """Mark a file as under way that was not found by a scan; new claims come after it, even if the
@@ -227,58 +224,49 @@ class Intake:
         self._under_way[claim.id] = _UnderWay(claim.source, None, 0)
         self._names.add(claim.source)
 
-    def _release(self, claim_id: str) -> _UnderWay | None:
+    def _release(self, claim_id: str) -> tuple[str, Inbox | None]:
+        """Return the name and the inbox of a file that is no longer under way."""
         file = self._under_way.pop(claim_id, None)
-        if file is not None:
-            self._names.discard(file.name)
-            if file.inbox is not None:
-                file.inbox.under_way -= 1
-        return file
-
-    def end(self, claim_id: str) -> None:
-        """Note that a file is no longer under way: it was moved away, or is gone."""
-        file = self._release(claim_id)
-        if file is not None and file.inbox is not None:
-            file.inbox.settling.forget(file.name)
-
-    def look_again(self, claim: Claim) -> None:
-        """Scan for a file that is where it was, and counts as new."""
-        inbox = self.inboxes.get(claim.source.partition("/")[0]) or self.inboxes.get("")
-        if inbox is not None:
-            inbox.schedule.force()
+        if file is None:
+            return "", None
+        self._names.discard(file.name)
+        if file.inbox is not None:
+            file.inbox.under_way -= 1
+        return file.name, file.inbox
 
     def give_up(self, slot: int | None = None) -> None:
         """Scan again for the files that the process with this slot had under way; None is all processes."""
         under_way = self._under_way.items()
         for claim_id in [id_ for id_, file in under_way if slot is None or file.slot == slot]:
-            file = self._release(claim_id)
-            if file is not None and file.inbox is not None:
-                file.inbox.schedule.force()
+            _, inbox = self._release(claim_id)
+            if inbox is not None:
+                inbox.schedule.force()
 
-    def leave(self, left: NotImported) -> None:
-        """Schedule the next try of a file that was not imported."""
-        claim, signature = left.claim, left.signature
-        file = self._release(claim.id)
-        if left.why is FailureReason.STUCK and left.error is not None:
-            key = f"unreturned {claim.account_id} {left.error.errno}"
-            if file is not None and file.inbox is not None:
-                key = f"unread {file.inbox.below}"
-            self._notices(key, untaken(claim.name, describe(left.error)))
-        if file is None or file.inbox is None:
-            self.look_again(claim)
+    def leave(self, departure: Departure) -> None:
+        """Note that a file is no longer under way, and schedule its next try if it is still in an inbox."""
+        claim, cause, signature, error = departure
+        name, inbox = self._release(claim.id)
+        if cause is Cause.STUCK and error is not None:
+            key = f"unreturned {claim.account_id} {error.errno}"
+            if inbox is not None:
+                key = f"unread {inbox.below}"
+            self._job.notices(key, untaken(claim.name, describe(error)))
+        if cause is Cause.CHANGED or (inbox is None and cause is not Cause.FILED):
+            # It counts as new where it is.
+            at = self.inboxes.get(claim.source.partition("/")[0]) or self.inboxes.get("")
+            if at is not None:
+                at.schedule.force()
+        if inbox is None:
             return
-        inbox = file.inbox
-        if signature is None or left.why is FailureReason.GONE:
-            inbox.settling.forget(file.name)
+        if signature is None or departure.is_over:
+            inbox.settling.forget(name)
             return
-        inbox.waiting += 1
-        if left.why is FailureReason.TROUBLE:
+        inbox.scan.waiting += 1
+        if cause is Cause.TROUBLE:
             return
         again_s = {
-            FailureReason.OPEN: OPEN_INTERVAL_S,
-            FailureReason.REPORT: math.inf,
-            FailureReason.STUCK: max(STUCK_INTERVAL_S, self._job.options.settle_s),
-            FailureReason.SETTLING: None,
-        }[left.why]
-        is_left = left.why is FailureReason.STUCK
-        inbox.settling.note(file.name, signature, again_s=again_s, is_left=is_left)
+            Cause.OPEN: OPEN_INTERVAL_S,
+            Cause.REPORT: math.inf,
+            Cause.STUCK: max(STUCK_INTERVAL_S, self._job.options.settle_s),
+        }.get(cause)
+        inbox.settling.note(name, signature, again_s, is_left=cause is Cause.STUCK)

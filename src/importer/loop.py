@@ -5,36 +5,37 @@ after another's. About twice a second it also checks for changes by other proces
 held files, requests, processes that have died.
 """
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from importer.failpoints import Observer, unobserved
-from importer.files import Signature, escaped
+from importer.files import escaped
 from importer.held import Reimports
 from importer.helper import SLOT, Batch, Helper, Setup
-from importer.intake import AccountList, Intake
-from importer.job import Job
-from importer.leadership import Leadership
+from importer.intake import Intake
+from importer.job import Cause, Job, Observer, unobserved
 from importer.notices import FileReport, Notices, Progress, Summary, Totals
 from importer.options import Options
-from importer.pending import Ended
 from importer.pipeline import Pipeline
-from importer.reader import FailureReason, NotImported
+from importer.recovery import Recovery
 from importer.slots import Slot
-from importer.takeover import Takeover
 from importer.watcher import Changes
-from resumes.errors import InvalidArgument
-from resumes.store import Store, accounts, identifiers
+from resumes import watched_folder
+from resumes.errors import InvalidArgument, StoreUnavailable
+from resumes.store import Store
+from resumes.store.importers import ImporterState
 from resumes.text import counted
 from resumes.watched_folder import FAILED, shown_root
 
 MAINTENANCE_INTERVAL_S = 0.5
 """How often to check for changes by other processes; the docs promise twice this."""
-
 ROUND_S = 1.0
 """After this long a turn ends although files are left."""
+
+STAND_BY_INTERVAL_S = 0.5
+"""How often an importer that stands by asks for the folder."""
 
 
 class Importer:
@@ -51,118 +52,34 @@ class Importer:
         observe: Observer = unobserved,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.store = store
-        self.root = root
-        self.options = options
-        self.notices = notices
         self.changes = Changes()
-        self._monotonic = monotonic
-        self.id = identifiers.resume_id(store.clock())
         self.totals = Totals(on_file)
-        slot = Slot(root, 0)
-        job = Job(store, str(root), options, slot, self.totals.add, notices, observe, monotonic)
-        self.lead = Leadership(job, notices, let_go=self._let_go)
-        self._pipeline = Pipeline(job, on_analyzed=self.changes.mark)
-        self.intake = Intake(job, notices)
-        self._reimports = Reimports(store, root)
-        self._takeover = Takeover(job, self._pipeline, self.intake, self._reimports, notices)
-        self._helper = Helper(
-            Setup(store.url, root, options, observe),
-            on_answer=self.changes.mark,
-            monotonic=monotonic,
-        )
-        self._accounts = AccountList(job, notices)
-        self._maintenance_due = monotonic()
-        self._trouble: OSError | None = None
+        add, slot = self.totals.add, Slot(root, 0)
+        job = self.job = Job(store, str(root), options, slot, add, notices, observe, monotonic)
+        self.lead = Leadership(job, let_go=self._let_go)
+        self.pipeline = Pipeline(job, on_analyzed=self.changes.mark)
+        self.intake = Intake(job)
+        self.reimports = Reimports(job)
+        self.recovery = Recovery(job, self.pipeline, self.intake, self.reimports)
+        setup = Setup(store.url, root, options, observe)
+        self.helper = Helper(setup, on_answer=self.changes.mark, monotonic=monotonic)
+        self.schedule = Schedule(self)
         try:
             self.lead.take()
         except OSError as error:
             raise InvalidArgument(f"Cannot write to {shown_root(root)}: {error.strerror}") from None
 
-    @property
-    def is_stuck(self) -> bool:
-        """Whether a file could not be filed away; nothing new is taken until then."""
-        return self._pipeline.pending.is_stuck or self._helper.is_stuck
-
-    @property
-    def has_work(self) -> bool:
-        """Whether there is something to do now, or the helper or the analyzer is busy."""
-        return self._can_go_on or self._is_awaiting
-
-    @property
-    def _is_awaiting(self) -> bool:
-        """Whether the helper or the analyzer is busy."""
-        return self._helper.is_busy or bool(self._pipeline.documents)
-
-    @property
-    def _can_go_on(self) -> bool:
-        if not self.lead.is_held:
-            return False
-        has_new = self._may_take and (self._reimports.has_released or self.intake.wait_s() == 0)
-        return self._is_working or has_new
-
-    @property
-    def _is_working(self) -> bool:
-        """Whether work in progress can continue immediately."""
-        can_resume = self._may_take and bool(self._takeover.resumed or self._reimports.are_due)
-        return self._pipeline.can_go_on or can_resume
-
-    @property
-    def _may_take(self) -> bool:
-        """Whether files may be taken: none before all dead slots are recovered or while one is stuck."""
-        return not self._takeover.left_slots and not self.is_stuck
-
-    def wait_s(self) -> float:
-        """Return the seconds until there is something to do, unless a change or the helper's answer
-        comes first."""
-        now = self._monotonic()
-        if not self.lead.is_held:
-            return max(0.0, self.lead.due - now)
-        if self._is_working:
-            return 0.0
-        wait_s = self._maintenance_due - now  # which also retries filing
-        if not self._takeover.left_slots:
-            wait_s = min(wait_s, self.intake.wait_s())
-        return max(0.0, wait_s)
-
-    @property
-    def next_due(self) -> float | None:
-        """When the first awaited file will have settled, or the folder's slot is tried again, on the
-        monotonic clock; None if no file is awaited."""
-        if not self.lead.is_held:
-            return self.lead.due
-        if self._takeover.left_slots:
-            return self._maintenance_due
-        return min((due for due, _ in self._list_awaited()), default=None)
-
-    @property
-    def awaited(self) -> list[str]:
-        """The names of the files that are waiting to settle, below ROOT and escaped."""
-        return sorted(name for _, name in self._list_awaited())
-
-    def _list_awaited(self) -> list[tuple[float, str]]:
-        settling = [
-            (due, escaped(name))
-            for inbox in self.intake.inboxes.values()
-            for due, name in inbox.list_awaited()
-        ]
-        return settling + self._pipeline.pending.list_awaited()
-
-    # Turns
-
     def round(self) -> int:
         """Do everything that can be done now, for about a second; return how many files were filed.
         Raises StoreError and OSError."""
-        before = self.totals.filed
-        now = self._monotonic()
-        self._maintenance_due = self._accounts.due = self.lead.due = self._takeover.due = now
+        before, now = self.totals.filed, self.job.monotonic()
+        self.schedule.maintenance_due = self.lead.due = self.recovery.due = now
         self.intake.force()
-        ends_at = self._monotonic() + ROUND_S
         while True:
             self.turn()
-            if self._is_awaiting and not self._can_go_on:
+            if self.schedule.is_awaiting and not self.schedule.can_go_on:
                 self.changes.wait(MAINTENANCE_INTERVAL_S)
-            if not self.has_work or self._monotonic() >= ends_at:
+            if not self.schedule.has_work or self.job.monotonic() >= now + ROUND_S:
                 return self.totals.filed - before
 
     def turn(self) -> None:
@@ -171,148 +88,108 @@ class Importer:
         self.intake.mark(self.changes.take())
         if not self.lead.take():
             return
-        if self._monotonic() >= self._maintenance_due:
+        if self.job.monotonic() >= self.schedule.maintenance_due:
             self._maintain()
-            self._maintenance_due = self._monotonic() + MAINTENANCE_INTERVAL_S
+            self.schedule.maintenance_due = self.job.monotonic() + MAINTENANCE_INTERVAL_S
         elif self.intake.schedule.is_due:
-            self._find_owners()
+            self.intake.find_owners()
         self._hear_helper()
-        self._pipeline.commit()
-        self._note_left(self._pipeline.take_analyzed())
-        if (unopened := self._pipeline.go_on()) is not None:
-            self._note_resumed([unopened], {unopened.claim.id: unopened.signature})
-        if self._may_take:
+        trouble = self._note_departures()
+        self.pipeline.go_on()
+        if self.schedule.may_take:
             self.intake.look()
-            self._check_account_owners()
+            self.intake.check_owners()
             self._give_helper()
             self._take()
-            self._pipeline.commit()
-        self._note_ends(self._pipeline.pending.take_ends())
-        self._reimports.answer()
-        if self._reimports.has_released and not self._is_working:
-            self._maintenance_due = self._monotonic()  # more held files may be waiting
-        if self._trouble is not None:
-            error, self._trouble = self._trouble, None
-            raise error
+            self.pipeline.commit()
+        trouble = self._note_departures() or trouble
+        self.reimports.answer()
+        if self.reimports.has_released and not self.schedule.is_working:
+            self.schedule.maintenance_due = self.job.monotonic()  # more held files may be waiting
+        if trouble is not None:
+            raise trouble
 
     def _let_go(self) -> None:
-        """Forget all work in progress."""
-        self._helper.end()
-        self._pipeline.drop()
-        self._takeover.give_up()
-        self._reimports.give_up()
+        self.helper.end()
+        self.pipeline.drop()
+        self.recovery.give_up()
+        self.reimports.give_up()
         self.intake.give_up()
 
     def _maintain(self) -> None:
         """Check for what other processes changed, and act on it."""
+        accounts, pending, reimports = self.intake.accounts, self.pipeline.pending, self.reimports
+        held = reimports.held.by_account
         self.lead.check_owner()
-        self._reimports.look()
-        self._accounts.refresh(is_due=bool(self._reimports.held))  # which may get room
-        self._helper.watch_over()
-        self._helper.reap()
-        self._takeover.recover(has_helper=self._helper.is_running)
-        held = self._reimports.held
+        reimports.held.look()
+        accounts.refresh(is_due=bool(held))  # which may get room
+        self.helper.watch_over()
+        self.recovery.recover(has_helper=self.helper.is_running)
         for files in held.values():
             self.intake.ids.follow(files[-1].claim_id)
-        unknown = self._accounts.find_unknown(held.keys())
-        resumed = {file.claim.account_id for file in self._takeover.resumed}
-        busy = self._pipeline.bundles.account_ids | resumed | unknown
-        pending = self._pipeline.pending
-        by_id = {account.id: account for account in self._accounts.all}
-        queues = self._reimports.release(by_id, busy=busy, unfiled=pending.first_held)
-        pending.set_queues(queues)
-        self._accounts.note_unknown(unknown)
-        self._reimports.take_requests(self.intake.claim_ids)
-        self._find_owners()
-        if not (self._under_way or self._takeover.resumed):
-            self.notices.all_over("unmovable")
-        is_moving = self._helper.is_busy or self._pipeline.can_go_on or self._takeover.resumed
-        if not (is_moving or self._takeover.left_slots or self.is_stuck) and (
-            count := self._reimports.dismiss_missing()
-        ):
-            self.notices.tell(
-                f"Dismissed {counted(count, 'failed file')} that someone deleted or moved out of {FAILED}"
-            )
-
-    def _find_owners(self) -> None:
-        self.intake.find_owners(accounts.by_folder(self._accounts.all))
-
-    def _check_account_owners(self) -> None:
-        """Find owners again if an account is gone, or another has its former name by now: a new file goes to
-        the account that has its folder's name when the file is taken (pitfalls S14)."""
-        owned = {
-            (box.account.id, box.below or self.options.account)
-            for box in self.intake.inboxes.values()
-            if box.queue and box.account is not None
-        }
-        known = accounts.find_open(self.store, {owner_id for owner_id, _ in owned}) if owned else []
-        if owned - {(info.id, folder) for info in known for folder in info.folders}:
-            self._accounts.refresh(is_due=True)
-            self._find_owners()
+        busy = accounts.find_unknown(held.keys()) | self.pipeline.bundles.account_ids
+        busy |= {file.claim.account_id for file in self.recovery.resumed}
+        by_id = {account.id: account for account in accounts.all}
+        pending.set_queues(reimports.release(by_id, busy=busy, unfiled=pending.first_held))
+        reimports.take_requests(self.intake.claim_ids)
+        self.intake.find_owners()
+        if not (self._under_way or self.recovery.resumed):
+            self.job.notices.all_over("unmovable")
+        is_moving = self.helper.is_busy or self.pipeline.can_go_on or self.recovery.resumed
+        if self.schedule.may_take and not is_moving and (count := reimports.missing.dismiss()):
+            dismissed = f"Dismissed {counted(count, 'failed file')}"
+            self.job.notices.tell(f"{dismissed} that someone deleted or moved out of {FAILED}")
 
     def _give_helper(self) -> None:
-        """Start a helper if there is a backlog, and give it files."""
-        backlog = sum(len(inbox.queue) + inbox.found for inbox in self.intake.inboxes.values())
-        is_working = self._pipeline.under_way > 0
-        self._helper.supervise(backlog=backlog, is_working=is_working)
-        while self._helper.is_free and (candidates := self.intake.next_batch(SLOT)):
-            self._helper.give(Batch(candidates, self._pipeline.pending.queues))
+        backlog = sum(len(inbox.queue) + inbox.scan.found for inbox in self.intake.inboxes.values())
+        self.helper.supervise(backlog=backlog, is_working=self.pipeline.under_way > 0)
+        while self.helper.is_free and (candidates := self.intake.next_batch(SLOT)):
+            self.helper.give(Batch(candidates, dict(self.pipeline.pending.queues)))
 
     def _hear_helper(self) -> None:
-        for answer in self._helper.iter_answers():
-            self._note_left(answer.left or ())
-            self._note_ends(answer.ends)
+        for answer in self.helper.iter_answers():
+            self.job.departures += answer.departures
             for key, sentence in answer.remarks:
-                self.notices(key, sentence)
+                self.job.notices(key, sentence)
             for report in answer.reports:
                 self.totals.add(report)
 
     def _take(self) -> None:
         """Read the next files: first those that dead processes had under way, then those to reimport
         together with new files of other accounts (pitfalls I12)."""
-        most = self.options.tuning.batch_files
-        if batch := self._takeover.next_batch(most):
-            read = {file.claim.id: file.known.signature for file in batch if file.known is not None}
-            self._note_resumed(self._pipeline.read(batch), read)
-            return
-        busy = self._reimports.due_account_ids
-        batch = self._reimports.next_batch(most) + self.intake.next_batch(busy=busy)
+        most = self.job.options.tuning.batch_files
+        batch = self.recovery.next_batch(most)
+        if not batch:
+            busy = self.reimports.due_account_ids
+            batch = self.reimports.next_batch(most) + self.intake.next_batch(busy=busy)
         if batch:
-            self._note_left(self._pipeline.read(batch))
+            self.pipeline.read(batch)
 
-    def _note_resumed(
-        self, all_left: Sequence[NotImported], read: Mapping[str, Signature | None]
-    ) -> None:
-        self._trouble = next(
-            (file.error for file in all_left if file.why is FailureReason.TROUBLE), self._trouble
-        )
-        others = self._takeover.keep(all_left, read)
-        self._note_left(others)
-        self._takeover.dismiss(others)
-
-    def _note_left(self, left: Iterable[NotImported]) -> None:
-        for file in left:
-            if file.why is FailureReason.TROUBLE:
-                self._trouble = file.error
-            if file.claim.is_return:
-                self._reimports.has_released = False  # else it would be retried without a pause
-                self._reimports.end(file.claim.id, is_over=file.why is FailureReason.GONE)
-            self.intake.leave(file)
-
-    def _note_ends(self, ends: Iterable[Ended]) -> None:
-        for claim, is_new in ends:
-            self.totals.kept_ids.discard(claim.id)
-            self.intake.end(claim.id)
-            self._reimports.end(claim.id)
-            if is_new:
-                self.intake.look_again(claim)
+    def _note_departures(self) -> OSError | None:
+        """Schedule what follows for the files that are no longer under way; return the error that concerns
+        every file, if one departed for that. Raises StoreError; the next call continues there."""
+        trouble = None
+        departures = self.job.departures
+        while departures:
+            departure = departures[0]
+            claim, cause = departure.claim, departure.cause
+            if not self.recovery.keep(departure):
+                self.totals.kept_ids.discard(claim.id)
+                if claim.is_return and cause not in (Cause.FILED, Cause.CHANGED):
+                    self.reimports.has_released = False  # else it would be retried without a pause
+                self.reimports.end(claim.id, is_over=departure.is_over)
+                self.intake.leave(departure)
+            if cause is Cause.TROUBLE:
+                trouble = departure.error
+            del departures[0]
+        return trouble
 
     # Messages
 
     @property
     def _under_way(self) -> int:
         """Return how many files are read and not filed, here and in the helper, or out of reach."""
-        return self._pipeline.under_way + self._helper.under_way + len(self._takeover.unreached)
+        return self.pipeline.under_way + self.helper.under_way + len(self.recovery.unreached)
 
     @property
     def _unfinished(self) -> int:
@@ -320,9 +197,8 @@ class Importer:
         return max(0, self._under_way - len(self.totals.kept_ids))
 
     def progress(self) -> Progress:
-        """Return how far the import is."""
         inboxes = self.intake.inboxes.values()
-        waiting = sum(inbox.waiting for inbox in inboxes) + self._unfinished
+        waiting = sum(inbox.scan.waiting for inbox in inboxes) + self._unfinished
         is_complete = not any(inbox.is_looking for inbox in inboxes)
         return Progress(**vars(self.totals.summary) | {"waiting": waiting}, is_complete=is_complete)
 
@@ -331,18 +207,155 @@ class Importer:
         inboxes = self.intake.inboxes.values()
         resting = sum(inbox.settling.count_resting() for inbox in inboxes)
         stuck = sum(
-            inbox.settling.count_left() + bool(inbox.unlisted) for inbox in inboxes if inbox.account
+            inbox.settling.count_left() + bool(inbox.scan.unlisted)
+            for inbox in inboxes
+            if inbox.account
         )
         return dataclasses.replace(
             self.totals.summary,
-            ignored=sum(inbox.ignored for inbox in inboxes) + resting,
+            ignored=sum(inbox.scan.ignored for inbox in inboxes) + resting,
             waiting=self.progress().waiting - resting,
             stuck=stuck + self._unfinished,
         )
 
     def close(self) -> None:
         """Release the slot, so that other importers can continue with what is left."""
-        self._helper.end()
+        self.helper.end()
         self._hear_helper()
-        self._pipeline.drop()
-        self.lead.leave()
+        self.pipeline.drop()
+        self.job.slot.leave()
+
+
+class Leadership:
+    """Whether this importer works in the folder: whether it holds slot 0. Others stand by until it is free."""
+
+    def __init__(self, job: Job, *, let_go: Callable[[], None]) -> None:
+        """`let_go` forgets all work in progress; it is called when the folder is lost."""
+        self._job = job
+        self._let_go = let_go
+        self.due = job.monotonic()
+        """When to try to take the slot again."""
+        self.stands_by = False
+        """Whether another importer works in the folder."""
+        self._has_led = False
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the slot is held; false too if that cannot be checked."""
+        with contextlib.suppress(OSError):
+            return self._job.slot.is_held
+        return False
+
+    def take(self) -> bool:
+        """Return whether this importer holds the folder's slot; try to take it when that is due."""
+        job = self._job
+        if job.slot.is_held:
+            return True
+        if job.monotonic() < self.due:
+            return False
+        self.due = job.monotonic() + STAND_BY_INTERVAL_S
+        if self._has_led:  # the whole folder was emptied or replaced
+            self.check_owner()
+            self._let_go()
+            watched_folder.set_owner(Path(job.root), watched_folder.owner_of(job.store))
+        self.stands_by = not job.slot.take()
+        if self.stands_by:
+            job.notices(
+                "standby",
+                f"Another importer is running in {shown_root(job.root)}. This one is on standby, "
+                "and takes over when that one stops",
+            )
+            return False
+        job.notices.resolve("standby")
+        self._has_led = True
+        return True
+
+    def check_owner(self) -> None:
+        """Give the folder up if another store has adopted it, or another folder is in its place. Raises
+        StoreUnavailable then."""
+        job = self._job
+        try:
+            watched_folder.check_owner(Path(job.root), watched_folder.owner_of(job.store))
+        except InvalidArgument as error:
+            job.notices.find("owner", ImporterState.DEGRADED, error.message)
+            self._let_go()
+            job.slot.leave()
+            raise StoreUnavailable(f"{shown_root(job.root)} belongs to another store") from None
+        job.notices.clear("owner")
+
+
+class Schedule:
+    """What an importer can do next, and when."""
+
+    def __init__(self, importer: Importer) -> None:
+        self._importer = importer
+        self.maintenance_due = importer.job.monotonic()
+        """When to check for changes by other processes, which also retries filing."""
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a file could not be filed away; nothing new is taken until then."""
+        return self._importer.pipeline.pending.is_stuck or self._importer.helper.is_stuck
+
+    @property
+    def may_take(self) -> bool:
+        """Whether files may be taken: none before all dead slots are recovered or while one is stuck."""
+        return not self._importer.recovery.left_slots and not self.is_stuck
+
+    @property
+    def is_working(self) -> bool:
+        """Whether work in progress can continue immediately."""
+        can_resume = self._importer.recovery.resumed or self._importer.reimports.are_due
+        return self._importer.pipeline.can_go_on or (self.may_take and bool(can_resume))
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is something to do now."""
+        if not self._importer.lead.is_held:
+            return False
+        has_new = self._importer.reimports.has_released or self._importer.intake.wait_s() == 0
+        return self.is_working or (self.may_take and has_new)
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether the helper or the analyzer is busy."""
+        return self._importer.helper.is_busy or bool(self._importer.pipeline.documents)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to do now, or the helper or the analyzer is busy."""
+        return self.can_go_on or self.is_awaiting
+
+    def wait_s(self) -> float:
+        """Return the seconds until there is something to do, unless a change or the helper's answer
+        comes first."""
+        now = self._importer.job.monotonic()
+        if not self._importer.lead.is_held:
+            return max(0.0, self._importer.lead.due - now)
+        if self.is_working:
+            return 0.0
+        wait_s = max(0.0, self.maintenance_due - now)
+        if self._importer.recovery.left_slots:
+            return wait_s
+        return min(wait_s, self._importer.intake.wait_s())
+
+    @property
+    def next_due(self) -> float | None:
+        """When the first awaited file will have settled, or the folder's slot is tried again, on the
+        monotonic clock; None if no file is awaited."""
+        if not self._importer.lead.is_held:
+            return self._importer.lead.due
+        if self._importer.recovery.left_slots:
+            return self.maintenance_due
+        return min((due for due, _ in self._list_awaited()), default=None)
+
+    @property
+    def awaited(self) -> list[str]:
+        """The names of the files that are waiting to settle, below ROOT and escaped."""
+        return sorted(name for _, name in self._list_awaited())
+
+    def _list_awaited(self) -> list[tuple[float, str]]:
+        inboxes = self._importer.intake.inboxes.values()
+        settling = [file for inbox in inboxes for file in inbox.list_awaited()]
+        awaited = [(due, escaped(name)) for due, name in settling]
+        return awaited + self._importer.pipeline.pending.list_awaited()

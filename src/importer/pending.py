@@ -1,29 +1,20 @@
 """Pending filings: imported files that are to be filed, and tried again where that is not possible yet."""
 
-import contextlib
 import math
 import os
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from importer.claims import Claim
-from importer.failpoints import Step
 from importer.files import escaped
-from importer.filing import Filer, FileState, ReadFile
-from importer.job import Job
+from importer.filing import Filer, FileState
+from importer.job import Cause, Departure, Job, ReadFile, Step
 from importer.notices import as_report
 from importer.outcomes import Result
+from resumes.errors import QuotaReached
+from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaBacklog:
-    """The held files of an account: which came first, and the message for those that join."""
-
-    first_claim_id: str
-    message: str
-
 
 RETRY_INTERVALS_S = {
     FileState.WRITTEN_TO: 1.0,
@@ -33,10 +24,8 @@ RETRY_INTERVALS_S = {
     FileState.STUCK: 0.0,
 }
 """How long to wait before filing a file again, by the state in which it was left."""
-
 MAX_RETRY_INTERVAL_S = 60.0
 """The upper limit of that interval for a file that cannot be moved; it doubles with each attempt."""
-
 OUTCOME_PHRASES = {
     FileOutcome.DONE: "was imported",
     FileOutcome.DUPLICATE: "is a duplicate",
@@ -44,7 +33,6 @@ OUTCOME_PHRASES = {
     FileOutcome.FAILED: "was rejected",
 }
 """How messages name the outcome of a file that cannot be moved."""
-
 MESSAGES = {
     FileState.KEPT: (
         "unmovable {account_id} {problem}",
@@ -88,28 +76,55 @@ class PendingFiling(NamedTuple):
     is_kept: bool = False
     """Whether it stays in the inbox, and was reported."""
 
+    @property
+    def claim(self) -> Claim:
+        return self.work.claim
 
-class Ended(NamedTuple):
-    """A file that is finished; with `is_new` it is back in the inbox, and counts as new."""
 
-    claim: Claim
-    is_new: bool = False
+@dataclass(frozen=True, slots=True)
+class QuotaBacklog:
+    """The held files of an account: which came first, and the message for those that join."""
+
+    first_claim_id: str
+    message: str
+
+    @classmethod
+    def of(cls, account: AccountInfo | None, first_claim_id: str) -> Self:
+        """Return the backlog of an account; None stands for one that is gone."""
+        if account is None or account.max_resumes is None:
+            return cls(first_claim_id, "Earlier files in this account must be imported first")
+        return cls(first_claim_id, QuotaReached(max_resumes=account.max_resumes).message)
+
+
+class Queues(dict[str, QuotaBacklog]):
+    """By account id, the held files that new ones queue behind (pitfalls I7)."""
+
+    def note(self, claim: Claim, result: Result) -> None:
+        """Make later files of the account queue behind this one, if it is held."""
+        if result.outcome is FileOutcome.HELD:
+            # A bundle's own message counts its items; the first held item's says why.
+            first = result.items and result.items.first(FileOutcome.HELD)
+            queue = self.get(claim.account_id)
+            if queue is None or claim.id < queue.first_claim_id:
+                self[claim.account_id] = QuotaBacklog(claim.id, (first or result).message)
+
+    def find_message(self, claim: Claim) -> str | None:
+        """Return why the file is held behind others; None if there are none before it."""
+        queue = self.get(claim.account_id)
+        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
 
 
 class PendingFilings:
     """The imported files of one process that are not filed yet."""
 
-    def __init__(self, job: Job, filer: Filer) -> None:
+    def __init__(self, job: Job) -> None:
         self._job = job
-        self._filer = filer
-        self.queues: dict[str, QuotaBacklog] = {}
-        """By account id, the held files that new ones queue behind (pitfalls I7)."""
+        self.filer = Filer(job)
+        self.queues = Queues()
         self._files: dict[str, PendingFiling] = {}
         """By claim id, imported files that are not moved yet, or still written to."""
-        self._ends: list[Ended] = []
 
     def __len__(self) -> int:
-        """Return how many files are not finished."""
         return len(self._files)
 
     @property
@@ -120,81 +135,64 @@ class PendingFilings:
     def list_awaited(self) -> list[tuple[float, str]]:
         """Return when to check the filed files that are still written to, and their names."""
         return [
-            (file.due, file.work.claim.name)
+            (file.due, file.claim.name)
             for file in self._files.values()
             if file.state is FileState.WRITTEN_TO
         ]
 
-    def take_ends(self) -> list[Ended]:
-        """Return the files that were finished since the last call."""
-        ends, self._ends = self._ends, []
-        return ends
-
-    def file_away(self, ended: Iterable[PendingFiling]) -> None:
-        """File those files whose outcome is in the ledger, as far as that is possible now."""
-        ended = [*ended]
-        self.adopt(ended)
-        for file in ended:
-            self._note_queue(file.work.claim, file.result)
-        self._file(ended)
-
-    def _file(self, ended: Iterable[PendingFiling]) -> None:
-        """File each, and forget those that are finished; after an error all are tried again."""
-        states = {file.work.claim.id: self._try(file) for file in ended}
-        over = [claim_id for claim_id, state in states.items() if state not in RETRY_INTERVALS_S]
-        works = [self._files.pop(claim_id).work for claim_id in over]
-        self.end(works, {each for each in over if states[each] is FileState.CHANGED})
-
     def set_queues(self, queues: dict[str, QuotaBacklog]) -> None:
         """Make new files queue behind these, and behind held files that are not filed yet."""
-        self.queues = queues
+        self.queues = Queues(queues)
         for file in self._files.values():
-            self._note_queue(file.work.claim, file.result)
+            self.queues.note(file.claim, file.result)
 
     @property
     def first_held(self) -> dict[str, str]:
         """By account id, the claim of the first held file that could not be moved yet."""
         files = sorted(self._files.items(), reverse=True)
         return {
-            file.work.claim.account_id: claim_id
+            file.claim.account_id: claim_id
             for claim_id, file in files
             if file.result.outcome is FileOutcome.HELD
         }
 
-    def _note_queue(self, claim: Claim, result: Result) -> None:
-        """Make later files of the account queue behind this one, if it is held."""
-        if result.outcome is FileOutcome.HELD:
-            # A bundle's own message counts its items; the first held item's says why.
-            first = result.items and result.items.first(FileOutcome.HELD)
-            message = (first or result).message
-            queue = self.queues.get(claim.account_id)
-            if queue is None or claim.id < queue.first_claim_id:
-                self.queues[claim.account_id] = QuotaBacklog(claim.id, message)
+    def adopt(self, ended: Iterable[PendingFiling]) -> None:
+        """Take over files that another process imported; their claims are in the slot's note."""
+        self._files.update((file.claim.id, file) for file in ended)
 
-    def find_queue(self, claim: Claim) -> str | None:
-        """Return the message for a file that queues behind held ones; None if there are none."""
-        queue = self.queues.get(claim.account_id)
-        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
+    def file_away(self, ended: Iterable[PendingFiling]) -> None:
+        """File those files whose outcome is in the ledger, as far as that is possible now."""
+        ended = [*ended]
+        self.adopt(ended)
+        for file in ended:
+            self.queues.note(file.claim, file.result)
+        self._file(ended)
 
     def retry(self) -> None:
-        """Retry filing the files that are due."""
         now = self._job.monotonic()
         self._file([file for file in self._files.values() if now >= file.due])
+
+    def _file(self, ended: Iterable[PendingFiling]) -> None:
+        """File each, and forget those that are finished; after an error all are tried again."""
+        states = {file.claim.id: self._try(file) for file in ended}
+        over = [claim_id for claim_id, state in states.items() if state not in RETRY_INTERVALS_S]
+        works = [self._files.pop(claim_id).work for claim_id in over]
+        self.end(works, {each for each in over if states[each] is FileState.CHANGED})
 
     def _try(self, ended: PendingFiling) -> FileState:
         """File it as far as that is possible now; return the state in which it is."""
         work, result = ended.work, ended.result
         claim = work.claim
         if ended.target:
-            filed = self._filer.check(work, ended.target)
+            filed = self.filer.check(work, ended.target)
         else:
-            filed = self._filer.file_away(work, result)
-        problem = escaped(filed.problem)
+            filed = self.filer.file_away(work, result)
+        is_kept = filed.state is FileState.KEPT
         again_s = RETRY_INTERVALS_S.get(filed.state)
         if filed.state is FileState.UNMOVABLE:
             again_s = min(RETRY_INTERVALS_S[filed.state] * 2.0**ended.tries, MAX_RETRY_INTERVAL_S)
         if again_s is not None:
-            close([work])
+            work.close()
             self._files[claim.id] = PendingFiling(
                 work._replace(descriptor=None),
                 result,
@@ -202,48 +200,36 @@ class PendingFilings:
                 tries=min(ended.tries + 1, 10),
                 due=self._job.monotonic() + again_s,
                 state=filed.state,
-                is_kept=ended.is_kept or filed.state is FileState.KEPT,
+                is_kept=ended.is_kept or is_kept,
             )
         elif claim.is_return or result.needs_report:
-            self._filer.tidy(claim, [result])
-        is_final = filed.state in (FileState.FILED, FileState.KEPT)
-        if is_final and ended.is_kept:  # it was reported
-            return filed.state
-        if is_final:
-            is_kept = filed.state is FileState.KEPT
+            self.filer.tidy(claim, [result])
+        if is_kept or filed.state is FileState.FILED:
+            if ended.is_kept:  # it was reported
+                return filed.state
             target = claim.path(self._job.root) if is_kept else filed.target
             self._job.on_filed(as_report(claim, result, target, is_kept=is_kept))
         if (message := MESSAGES.get(filed.state)) is not None:
             said = {
                 **claim._asdict(),
                 "was": OUTCOME_PHRASES[result.outcome],
-                "problem": problem,
+                "problem": escaped(filed.problem),
                 "place": escaped(os.path.relpath(filed.target or self._job.root, self._job.root)),
             }
-            self._job.remark(*(part.format_map(said) for part in message))
+            self._job.notices(*(part.format_map(said) for part in message))
         return filed.state
 
     def end(self, works: Sequence[ReadFile], new_ids: Container[str] = ()) -> None:
-        """Mark these files as finished; those with these claim ids count as new."""
-        close(works)
-        if works:
-            self._ends += (Ended(work.claim, work.claim.id in new_ids) for work in works)
-            if self._job.slot.end(work.claim.id for work in works):
-                self._job.observe(Step.ENDED)
-
-    def adopt(self, ended: Iterable[PendingFiling]) -> None:
-        """Take over files that another process imported; their claims are in the slot's note."""
-        self._files.update((file.work.claim.id, file) for file in ended)
+        """Have these finished files depart; those with these claim ids count as new."""
+        for work in works:
+            work.close()
+        if self._job.depart(
+            Departure(work.claim, Cause.CHANGED if work.claim.id in new_ids else Cause.FILED)
+            for work in works
+        ):
+            self._job.observe(Step.ENDED)
 
     def drop(self) -> None:
-        """Forget all files, and close them."""
-        close(file.work for file in self._files.values())
+        for file in self._files.values():
+            file.work.close()
         self._files.clear()
-
-
-def close(works: Iterable[ReadFile]) -> None:
-    """Close the files that are open."""
-    for work in works:
-        if work.descriptor is not None:
-            with contextlib.suppress(OSError):  # on a detached disk; it is closed nevertheless
-                os.close(work.descriptor)

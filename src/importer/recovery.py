@@ -20,19 +20,24 @@ Each step may be cut off, and is repeated then (pitfalls I1, I6).
 import contextlib
 import math
 import os
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Collection
 from enum import StrEnum
-from typing import NamedTuple
+from pathlib import Path
 
-from importer import files, outcomes
+from importer import files, outcomes, slots
 from importer.claims import Claim
-from importer.files import Known, Signature
-from importer.filing import ReadFile, aside_of, iter_places, put_back
-from importer.job import Job
+from importer.files import Known, Signature, describe
+from importer.filing import aside_of, iter_places, put_back
+from importer.held import Reimports
+from importer.helper import SLOT
+from importer.intake import STUCK_INTERVAL_S, Intake
+from importer.job import Candidate, Cause, Departure, Job, ReadFile, Step
+from importer.notices import untaken
 from importer.outcomes import Result
 from importer.pending import PendingFiling
-from importer.reader import Candidate
-from importer.slots import SlotEntry
+from importer.pipeline import Pipeline
+from importer.slots import Slot, SlotEntry
 from resumes.errors import Conflict, NotFound
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.creation import Created, Duplicate
@@ -54,41 +59,126 @@ class State(StrEnum):
     CHANGED = "changed"
 
 
-class Plan(NamedTuple):
-    """What to do with files that were under way."""
-
-    resumed: list[Candidate]
-    """Files to import under the claims that they had."""
-    ended: list[PendingFiling]
-    """Imported files, to file or to check where they were filed."""
-    unreached: list[tuple[SlotEntry, OSError]]
-    """Files whose state cannot be known for now, and why."""
-
-
 class Recovery:
-    """Recovers the files of one ROOT."""
+    """Takes over files under the claims that they had, and keeps those that cannot be reached for now."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, pipeline: Pipeline, intake: Intake, reimports: Reimports) -> None:
         self._job = job
+        self._pipeline = pipeline
+        self._intake = intake
+        self._reimports = reimports
+        self.give_up()
+        self.due = job.monotonic()
+        """When to try the unreached files again."""
 
-    def plan(self, entries: Iterable[SlotEntry]) -> Plan:
-        """Return what to do with files that were under way. Raises StoreError."""
-        plan = Plan([], [], [])
-        for entry in sorted(entries):  # by claim
+    def give_up(self) -> None:
+        """Forget all files; they are in the note of the slot."""
+        self.left_slots: set[int] = {0}
+        """Slots of dead processes whose files were not taken over yet."""
+        self.resumed: deque[Candidate] = deque()
+        """Files to import under the claims that they had."""
+        self.unreached: list[SlotEntry] = []
+        """Files in folders that cannot be reached for now."""
+        self._read: dict[str, Signature | None] = {}
+        """The signatures that resumed files had when they were read, by claim id."""
+
+    def recover(self, *, has_helper: bool) -> None:
+        """Continue the work in progress of dead processes. Raises StoreError and OSError."""
+        if self.unreached and self._job.monotonic() >= self.due:
+            self.due = self._job.monotonic() + STUCK_INTERVAL_S
+            self.unreached = self._go_on_with(self._job.slot, self.unreached)
+        root = Path(self._job.root)
+        self.left_slots |= set(slots.list_numbers(root)) - ({0, SLOT} if has_helper else {0})
+        for number in sorted(self.left_slots):
+            slot = Slot(root, number) if number else self._job.slot
+            if number and not slot.take():
+                continue  # a helper that has outlived its importer
             try:
-                planned = self._plan_one(entry)
-            except OSError as error:  # concerns its folder alone
-                plan.unreached.append((entry, error))
-                continue
-            if isinstance(planned, Candidate):
-                plan.resumed.append(planned)
-            elif planned is not None:
-                plan.ended.append(planned)
-        return plan
+                self.unreached += self._go_on_with(slot, slot.load())
+            finally:
+                if number:
+                    slot.leave()
+            self.left_slots.discard(number)
 
-    def _plan_one(self, entry: SlotEntry) -> Candidate | PendingFiling | None:
-        """Do what its state asks for; return what to do with the file, and None if it is gone or counts
-        as new. Raises StoreError and OSError."""
+    def _go_on_with(self, slot: Slot, entries: Collection[SlotEntry]) -> list[SlotEntry]:
+        """Continue with the files in the slot's note; return those that cannot be reached for now."""
+        plans = [(entry, self._plan(entry)) for entry in sorted(entries)]  # by claim
+        if slot.number in self.left_slots:
+            self._intake.give_up(slot.number)
+        unreached = [entry for entry, planned in plans if isinstance(planned, OSError)]
+        over = [entry.claim for entry, planned in plans if planned is None]
+        # Before they leave the note, so that a process that is killed here does it again.
+        for entry, planned in plans:
+            if not isinstance(planned, OSError):
+                self._pipeline.pending.filer.tidy(entry.claim)
+        self._job.slot.adopt(
+            entry._replace(claim=planned.claim, is_begun=False)
+            for entry, planned in plans
+            if isinstance(planned, Candidate | PendingFiling)
+        )
+        if slot is not self._job.slot:
+            self._job.slot.adopt(unreached)
+            slot.end(entry.claim.id for entry in entries)
+        elif over:
+            slot.end(claim.id for claim in over)
+        for claim in over:
+            self._intake.leave(Departure(claim, Cause.CHANGED))
+            self._reimports.end(claim.id, is_over=False)
+        for entry, planned in plans:
+            if planned is not None:
+                claim = entry.claim if isinstance(planned, OSError) else planned.claim
+                self._intake.hold(claim)
+                if claim.is_return:
+                    self._reimports.hold(claim)
+            if isinstance(planned, OSError):
+                self._tell_unreached(entry.claim, planned)
+            elif isinstance(planned, PendingFiling):
+                self._pipeline.pending.adopt([planned])
+            elif isinstance(planned, Candidate):
+                self.resumed.append(planned)
+        for _ in entries:
+            self._job.observe(Step.RECOVERED)
+        return unreached
+
+    def _tell_unreached(self, claim: Claim, error: OSError) -> None:
+        problem = describe(error)
+        self._job.notices(f"unmovable {claim.account_id} {problem}", untaken(claim.name, problem))
+
+    def next_batch(self, at_most: int) -> list[Candidate]:
+        batch = [self.resumed.popleft() for _ in range(min(len(self.resumed), at_most))]
+        self._read |= {file.claim.id: file.known and file.known.signature for file in batch}
+        return batch
+
+    def keep(self, departure: Departure) -> bool:
+        """Keep a resumed file that cannot be read for now under its claim, which may have resumes in the
+        store already; return False for any other. Dismiss it if no process will finish it.
+
+        Raises StoreError; it can be called again then.
+        """
+        claim, cause, _, error = departure
+        if claim.id not in self._read:
+            return False
+        is_kept = error is not None and not claim.is_return
+        if is_kept:
+            assert error is not None
+            entry = SlotEntry(claim, self._read[claim.id])
+            self._job.slot.adopt([entry], must_last=False)
+            self.unreached.append(entry)
+            self._tell_unreached(claim, error)
+        elif cause is Cause.GONE or not (departure.is_over or claim.is_return):
+            dismiss_unfinished(self._job.store, claim)
+        del self._read[claim.id]
+        return is_kept
+
+    def _plan(self, entry: SlotEntry) -> Candidate | PendingFiling | OSError | None:
+        """Do what its state asks for; return what to do with the file: None if it is gone or counts as new,
+        and an error that concerns its folder alone if its state cannot be known. Raises StoreError."""
+        try:
+            return self._plan_reached(entry)
+        except OSError as error:
+            return error
+
+    def _plan_reached(self, entry: SlotEntry) -> Candidate | PendingFiling | None:
         claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
         found = files.find_signature(claim.path(self._job.root))
         row = None if entry.signature is None else _find_row(self._job.store, claim)

@@ -9,7 +9,7 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from importer import files
@@ -24,7 +24,7 @@ from importer.watcher import Watcher
 from resumes import watched_folder
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
-from resumes.store import Store, importers
+from resumes.store import Store, identifiers, importers
 from resumes.store.importers import ImporterFinding
 from resumes.store.retention import keep_days_by_folder
 from resumes.watched_names import OWN
@@ -35,22 +35,17 @@ logger = logging.getLogger("resumes.importer")
 
 MAX_ONCE_FAILURES = 3
 """How many turns may fail in a row before `--once` gives up."""
-
 STOP_INTERVAL_S = 0.25
 """How soon a stop is noticed during any wait."""
-
 QUIET_S = 10.0
 """`--once` reports the files that it waits for if it waits longer than this."""
-
 PROGRESS_INTERVAL_S = 0.25
 
 CALM_S = 10.0
 """How long nothing must fail before a problem counts as over, unless a file is filed: the failed step
 is retried in a later turn, and the turns in between prove nothing."""
-
 HEARTBEAT_INTERVAL_S = 10.0
 """How often the importer's row is written; immediately when its findings change."""
-
 HEARTBEAT_TIMEOUT_S = 1.0
 PRUNE_INTERVAL_S = 60.0
 FOLLOW_INTERVAL_S = 2.0
@@ -117,16 +112,17 @@ def watch(
 def _prune(importer: Importer) -> int:
     """Remove done files that are older than `--done-keep` or their account's plan keeps them, up to some
     number; return how many were removed."""
+    job = importer.job
     if not importer.lead.is_held:
         return 0
     by_folder: dict[str, int] = {}
     with contextlib.suppress(StoreError):  # the turns report it
-        by_folder = keep_days_by_folder(importer.store)
-    keep_days = importer.options.done_keep_days
+        by_folder = keep_days_by_folder(job.store)
+    keep_days = job.options.done_keep_days
     if keep_days is None and not by_folder:
         return 0
-    now_us = importer.store.clock()
-    return prune(importer.root, keep_days, now_us, remark=importer.notices, by_folder=by_folder)
+    root, now_us = Path(job.root), job.store.clock()
+    return prune(root, keep_days, now_us, remark=job.notices, by_folder=by_folder)
 
 
 def find_pause_s(
@@ -150,17 +146,16 @@ class Runner:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._importer = importer
-        self._notices = importer.notices
         self._on_progress = on_progress
         self._monotonic = monotonic
         self._failures = 0
         """How many turns failed in a row."""
-        self._again_at = self._calm_at = monotonic()
-        """When the next turn may run, and when the problem is over if nothing fails before."""
+        self._again_at = self._calm_at = self._progress_due = monotonic()
+        """When the next turn may run, when the problem is over if nothing fails before, and when to show
+        progress again."""
         self._filed_before = 0
         """How many files had been filed when something last failed."""
         self._progress: Progress | None = None
-        self._progress_due = monotonic()
 
     def run(
         self,
@@ -175,60 +170,57 @@ class Runner:
         before that, because no file could be read or filed. Raises StoreUnavailable when a thread that the
         store depends on has ended; with `until_idle` StoreError when the store stays out of reach.
         """
-        importer = self._importer
+        importer, schedule = self._importer, self._importer.schedule
         idle_since: float | None = None
         maintain()  # the first turn may take long, and others look for the importer's row
         while not stop.is_set():
-            importer.store.check_threads()
+            importer.job.store.check_threads()
             handled, error = self._try(importer.round if until_idle else importer.turn)
             self._show_progress()
             maintain()
-            is_cut_off = error is not None or importer.is_stuck
+            is_cut_off = error is not None or schedule.is_stuck
             if until_idle and is_cut_off and self._failures >= MAX_ONCE_FAILURES:
                 if isinstance(error, StoreError):
                     raise error
                 return False
-            if is_cut_off or handled or importer.has_work or not until_idle:
+            if is_cut_off or handled or schedule.has_work or not until_idle:
                 idle_since = None
-                self._wait(stop, 0.0 if until_idle else importer.wait_s())
+                self._wait(stop, 0.0 if until_idle else schedule.wait_s())
                 continue
-            if (due := importer.next_due) is None:
+            if (due := schedule.next_due) is None:
                 return True
             idle_since = self._monotonic() if idle_since is None else idle_since
-            if due - idle_since >= QUIET_S:
-                self._show_awaited(importer.awaited)
+            if due - idle_since >= QUIET_S and (names := schedule.awaited):
+                more = f" and {len(names) - 1} more" if names[1:] else ""
+                reason = "incomplete, not readable, or still open for writing"
+                importer.job.notices("awaited", f"Waiting for {names[0]}{more}: {reason}")
             stop.wait(max(0.0, due - self._monotonic()))
         return True
 
-    def _show_awaited(self, names: Sequence[str]) -> None:
-        if names:
-            more = f" and {len(names) - 1} more" if names[1:] else ""
-            reason = "incomplete, not readable, or still open for writing"
-            self._notices("awaited", f"Waiting for {names[0]}{more}: {reason}")
-
     def _try(self, turn: Callable[[], int | None]) -> tuple[int, Exception | None]:
         """Return how many files a turn filed, and the error that cut it off."""
+        totals, notices = self._importer.totals, self._importer.job.notices
         try:
             handled = turn() or 0
         except (StoreError, OSError) as error:
-            self._failed()
+            self._note_failure()
             why = error.message if isinstance(error, StoreError) else _describe(error)
-            self._notices(
+            notices(
                 "trouble", f"{escaped(why)}. No new files will be imported until this is resolved"
             )
             return 0, error
-        if self._importer.is_stuck:
-            self._failed()
-        elif self._monotonic() >= self._calm_at or self._importer.totals.filed > self._filed_before:
+        if self._importer.schedule.is_stuck:
+            self._note_failure()
+        elif self._monotonic() >= self._calm_at or totals.filed > self._filed_before:
             self._failures = 0
-            self._notices.resolve("unfiled")
-            if self._notices.resolve("trouble"):
-                self._notices.tell("Importing resumed")
+            notices.resolve("unfiled")
+            if notices.resolve("trouble"):
+                notices.tell("Importing resumed")
         return handled, None
 
-    def _failed(self) -> None:
+    def _note_failure(self) -> None:
         self._failures += 1
-        pause_s = find_pause_s(self._failures, self._importer.options.tuning)
+        pause_s = find_pause_s(self._failures, self._importer.job.options.tuning)
         self._again_at = self._monotonic() + pause_s
         self._calm_at = self._again_at + CALM_S
         self._filed_before = self._importer.totals.filed
@@ -246,8 +238,7 @@ class Runner:
                 return
 
     def _show_progress(self) -> None:
-        now = self._monotonic()
-        if now < self._progress_due:
+        if (now := self._monotonic()) < self._progress_due:
             return
         self._progress_due = now + PROGRESS_INTERVAL_S
         progress = self._importer.progress()
@@ -270,15 +261,14 @@ class Maintenance:
     def __init__(self, importer: Importer, watcher: Watcher) -> None:
         self._importer = importer
         self._watcher = watcher
-        self._started_at = timestamp(importer.store.clock())
+        clock = importer.job.store.clock
+        self._id, self._started_at = identifiers.resume_id(clock()), timestamp(clock())
         self._follow_due = self._heartbeat_due = self._prune_due = -math.inf
         self._followed: tuple[int, list[str]] | None = None
         self._announced: object = None
 
     def __call__(self) -> None:
-        """Do the tasks that are due."""
-        now = time.monotonic()
-        importer = self._importer
+        now, importer = time.monotonic(), self._importer
         # After each scan of ROOT, and repeatedly while ROOT is out of reach.
         seen = (importer.intake.looks, importer.intake.folders)
         if seen != self._followed or now >= self._follow_due:
@@ -287,7 +277,7 @@ class Maintenance:
             self._watcher.follow(seen[1])
         if importer.lead.stands_by:
             return  # an importer on standby does not work in the folder
-        findings = importer.notices.findings()
+        findings = importer.job.notices.findings()
         if findings != self._announced or now >= self._heartbeat_due:
             self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
             self._announced = findings
@@ -297,36 +287,31 @@ class Maintenance:
             self._prune_due = now + PRUNE_INTERVAL_S
 
     def _announce(self, findings: tuple[ImporterFinding, ...]) -> None:
-        """Write the importer's row."""
-        importer = self._importer
+        job = self._importer.job
         row = importers.ImporterReport(
-            id=importer.id,
+            id=self._id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            root=watched_folder.shown_root(importer.root),
-            state=importer.notices.state,
+            root=watched_folder.shown_root(job.root),
+            state=job.notices.state,
             findings=findings,
-            waiting=importer.progress().waiting,
+            waiting=self._importer.progress().waiting,
             started_at=self._started_at,
         )
         try:
-            importers.register(importer.store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
+            importers.register(job.store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
         except StoreError as error:
             # The turns report that the store is out of reach; the next row has the same findings.
             logger.info("Could not register the importer: %s", error.message)
 
     def leave(self) -> None:
-        """Remove the importer's row."""
         with contextlib.suppress(StoreError):
-            importer = self._importer
-            importers.leave(importer.store, importer.id, deadline_s=HEARTBEAT_TIMEOUT_S)
+            importers.leave(self._importer.job.store, self._id, deadline_s=HEARTBEAT_TIMEOUT_S)
 
 
 def take_root(store: Store, root: Path, options: Options) -> None:
-    """Assign the folder to the store; a dry run only checks that this is possible.
-
-    Raises InvalidArgument for the folder of another store, and StoreError.
-    """
+    """Assign the folder to the store; a dry run only checks that this is possible. Raises InvalidArgument
+    for the folder of another store, and StoreError."""
     owner = watched_folder.owner_of(store)
     try:
         if not options.dry_run:

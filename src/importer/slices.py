@@ -6,22 +6,20 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from importer import files, outcomes, unpack
-from importer.batch import Ledger, is_store_failure
+from importer import files, ledger, outcomes, unpack
 from importer.claims import Claim
-from importer.failpoints import Step
 from importer.files import Signature
-from importer.filing import OF_THE_PROCESS, ReadFile
-from importer.job import Job
+from importer.filing import OF_THE_PROCESS
+from importer.job import Cause, Departure, Job, ReadFile, Step
 from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Result, Tally
 from importer.pending import PendingFiling, PendingFilings
-from importer.reader import FailureReason, NotImported, Reader, is_last_attempt
+from importer.reader import Reader, is_last_attempt
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError
 from resumes.store import import_ledger
-from resumes.store.creation import Creation, NewResume
+from resumes.store.creation import Creation, NewResume, create_files
 from resumes.store.import_ledger import IN_PROGRESS
 
 
@@ -71,7 +69,6 @@ class Bundle:
         return portions
 
     def conclude(self, portion: Portion, result: Result) -> None:
-        """Record the result of an item."""
         part = portion.part
         self._items.add(result._replace(item=part.number, place=part.place))
 
@@ -80,38 +77,29 @@ class Bundle:
         return outcomes.sum_up(self._items, self._skipped)
 
 
-class Opened(NamedTuple):
-    """The bundle of a file, or its result if it cannot be unpacked; and its first 64 KiB."""
-
-    bundle: Bundle | Result
-    head: bytes = b""
-
-
-def open_bundle(descriptor: int, claim: Claim, options: Options) -> Opened:
-    """Read a bundle's open file, and close it. Never raises."""
+def open_bundle(descriptor: int, claim: Claim, options: Options) -> tuple[Bundle | Result, bytes]:
+    """Read a bundle's open file, and close it; return the bundle, or its result if it cannot be unpacked,
+    and the file's first 64 KiB. Never raises."""
     head = b""
     try:
         with os.fdopen(descriptor, "rb"):
             content = files.read_file(descriptor, options.max_file_bytes)
         head = content.body[: files.HEAD_BYTES]
         accepted = options.format.for_account(claim.first_month)
-        bundle = Bundle(content, claim.name, accepted, options.limits, options.tuning)
-        return Opened(bundle, head)
+        return Bundle(content, claim.name, accepted, options.limits, options.tuning), head
     except CannotUnpack as error:
-        end = error.refusal
+        return error.refusal, head
     except OSError as error:
-        end = outcomes.unreadable(error)
+        return outcomes.unreadable(error), head
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-        end = outcomes.internal_error()
-    return Opened(end, head)
+        return outcomes.internal_error(), head
 
 
 class BundleImporter:
     """Imports bundles. One at a time is unpacked; others wait in the inbox."""
 
-    def __init__(self, job: Job, ledger: Ledger, reader: Reader, pending: PendingFilings) -> None:
+    def __init__(self, job: Job, reader: Reader, pending: PendingFilings) -> None:
         self._job = job
-        self._ledger = ledger
         self._reader = reader
         self._pending = pending
         self._works: deque[ReadFile] = deque()
@@ -121,7 +109,6 @@ class BundleImporter:
         """Its slices that were read and are not committed."""
 
     def __len__(self) -> int:
-        """Return how many bundles wait or are being unpacked."""
         return len(self._works)
 
     @property
@@ -130,67 +117,59 @@ class BundleImporter:
         return {work.claim.account_id for work in self._works}
 
     def add(self, work: ReadFile) -> None:
-        """Unpack the bundle after the others."""
         self._works.append(work)
 
-    def advance(self) -> NotImported | None:
-        """Store the next slice of the first bundle; file the bundle after its last. Return the bundle if it
-        turns out not to be importable.
-
-        Raises StoreError; the next call continues there.
-        """
+    def advance(self) -> None:
+        """Store the next slice of the first bundle; file the bundle after its last. A bundle that turns out
+        not to be importable departs. Raises StoreError; the next call continues there."""
         if not self._works:
-            return None
+            return
         work = self._works[0]
         if self._bundle is None:
             opened = self._open(work)
-            if isinstance(opened, NotImported):
+            if isinstance(opened, Departure):
                 self._close()
-                self._job.slot.end([work.claim.id])
-                return opened
-            work = self._works[0] = work._replace(head=opened.head)
-            if isinstance(opened.bundle, Result):
-                self._finish(work, opened.bundle)
-                return None
-            self._bundle = opened.bundle
+                self._job.depart([opened])
+                return
+            bundle, head = opened
+            work = self._works[0] = work._replace(head=head)
+            if isinstance(bundle, Result):
+                self._finish(work, bundle)
+                return
+            self._bundle = bundle
         try:
             if not self._slices and (portions := self._bundle.next_slice()):
                 self._slices = (portions,)
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
             self._finish(work, outcomes.internal_error())
-            return None
+            return
         if not (self._slices and self._commit_slice(work, self._bundle, self._slices[0])):
             self._finish(work, self._bundle.sum_up())
-        return None
 
-    def _open(self, work: ReadFile) -> Opened | NotImported:
-        """Return the opened bundle, or why it is not imported: it is gone, has changed and so is a new
-        file, or cannot be opened. Raises an OSError that says nothing about it (`OF_THE_PROCESS`)."""
-        message = self._pending.find_queue(work.claim)
-        if message is not None:
-            return Opened(outcomes.held(message), self._reader.read_head(work.claim))
-        claim = self._count(work.claim)
+    def _open(self, work: ReadFile) -> tuple[Bundle | Result, bytes] | Departure:
+        """Return what `open_bundle` does, or why the bundle is not imported: it is gone, has changed and so
+        is a new file, or cannot be opened. Raises an OSError that says nothing about it."""
+        claim = work.claim
+        if (message := self._pending.queues.find_message(claim)) is not None:
+            return outcomes.held(message), self._reader.read_head(claim)
+        if claim.attempt:  # none counts if the last one got further than the one before
+            items = len(import_ledger.find_items(self._job.store, claim.account_id, claim.id))
+            attempt = 0 if items > claim.items else claim.attempt
+            claim = claim._replace(items=items, attempt=attempt)
         if is_last_attempt(claim):
-            return Opened(outcomes.CRASHED, self._reader.read_head(claim))
+            return outcomes.CRASHED, self._reader.read_head(claim)
         self._job.slot.begin_alone(claim, work.signature)
         try:
-            opened = open_bundle(self._reader.open_file(claim), claim, self._job.options)
+            bundle, head = open_bundle(self._reader.open_file(claim), claim, self._job.options)
         except FileNotFoundError:
-            return NotImported(claim, FailureReason.GONE)
+            return Departure(claim, Cause.GONE)
         except OSError as error:
             if error.errno in OF_THE_PROCESS:
                 raise
-            return NotImported(claim, FailureReason.STUCK, work.signature, error)
-        bundle = opened.bundle
-        is_changed = isinstance(bundle, Bundle) and bundle.signature != work.signature
-        return NotImported(claim, FailureReason.SETTLING) if is_changed else opened
-
-    def _count(self, claim: Claim) -> Claim:
-        """Return the claim, without its attempts if the last one got further than the one before."""
-        if not claim.attempt:
-            return claim
-        items = len(import_ledger.find_items(self._job.store, claim.account_id, claim.id))
-        return claim._replace(items=items, attempt=0 if items > claim.items else claim.attempt)
+            return Departure(claim, Cause.STUCK, work.signature, error)
+        if isinstance(bundle, Bundle) and bundle.signature != work.signature:
+            return Departure(claim, Cause.SETTLING, bundle.signature)
+        return bundle, head
 
     def _commit_slice(self, work: ReadFile, bundle: Bundle, portions: Sequence[Portion]) -> bool:
         """Commit the next slice. Return False if it is the last, as the account was deleted."""
@@ -204,12 +183,13 @@ class BundleImporter:
             for part, verdict in portions
             if isinstance(verdict, Resume)
         ]
-        row = self._ledger.row(work)
-        creation = Creation(work.claim.account_id, new, self._job.store.clock(), row, IN_PROGRESS)
+        row, now_us = ledger.row_of(self._job, work), self._job.store.clock()
+        creation = Creation(work.claim.account_id, new, now_us, row, IN_PROGRESS)
+        deadline_s = self._job.options.tuning.write_timeout_s
         try:
-            (result,) = self._ledger.create([creation])
+            (result,) = create_files(self._job.store, [creation], deadline_s=deadline_s)
         except Exception as error:
-            if is_store_failure(error):
+            if ledger.is_store_failure(error):
                 raise
             self._slices = self._slices[1:]
             if len(portions) > 1:
@@ -221,7 +201,7 @@ class BundleImporter:
                 bundle.conclude(portions[0], outcomes.internal_error())
             return True
         is_gone = isinstance(result, ResumesError)
-        if is_gone and self._ledger.find_unowned([work]):
+        if is_gone and ledger.find_unowned(self._job, [work]):
             self._pending.end([work])
             self._close()
             return True
@@ -234,7 +214,7 @@ class BundleImporter:
         return not is_gone
 
     def _finish(self, work: ReadFile, result: Result) -> None:
-        self._ledger.record(work, result)
+        ledger.record(self._job, work, result)
         self._job.slot.end_alone(work.claim.id)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
@@ -245,7 +225,6 @@ class BundleImporter:
         self._works.popleft()
 
     def drop(self) -> None:
-        """Forget all bundles."""
         if self._bundle is not None and not self._bundle.is_being_read:
             self._job.slot.end_alone(self._works[0].claim.id)
         self._works.clear()

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from importer import files, filing, json_texts, outcomes
 from importer.claims import Claim
-from importer.filing import ReadFile
+from importer.job import ReadFile
 from importer.json_texts import CannotUnpack
 from importer.options import Limits, Options
 from importer.outcomes import (

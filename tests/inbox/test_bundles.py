@@ -228,7 +228,7 @@ def test_what_the_database_refuses_fails_alone_and_its_content_is_not_logged(
         inbox.rounds(importer, 2)
     assert sorted(inbox.names()) == sorted(names.replace("R", ""))
     assert inbox.names("bo") == ["bo"]
-    assert not importer.has_work
+    assert not importer.schedule.has_work
     failed = inbox.rows(outcome=FileOutcome.FAILED)
     assert {row.reason for row in failed} == {"internal_error"}
     assert len(failed) == (1 if is_bundle else names.count("R"))

@@ -335,11 +335,11 @@ def test_an_analyzer_that_cannot_be_started_leaves_the_documents_waiting(
     program.rename(tmp_path / "away")
     inbox.drop("ana/1.pdf", pdf("Ida"))
     importer = inbox.importer(settle_s=0, **options)
-    turns_until(inbox, importer, lambda: not importer.has_work)
+    turns_until(inbox, importer, lambda: not importer.schedule.has_work)
     why = f"The analyzer cannot be started: {program} was not found"
     sentence = f"Cannot pick up ana/1.pdf: {why}. It stays where it is and will be retried"
     assert inbox.notices == [sentence]
-    assert importer.notices.state == "degraded"
+    assert importer.job.notices.state == "degraded"
     assert importer.summary().stuck == 1
     (tmp_path / "away").rename(program)
     inbox.advance(5)
@@ -380,7 +380,7 @@ def test_a_document_that_is_removed_while_it_waits_is_forgotten(
     first.unlink()
     second.unlink()
     (tmp_path / "go").touch()
-    turns_until(inbox, importer, lambda: not importer.has_work)
+    turns_until(inbox, importer, lambda: not importer.schedule.has_work)
     assert inbox.rows() == []
     assert inbox.is_tidy()
 

@@ -61,7 +61,7 @@ def test_a_change_holds_for_later_files_and_held_ones(inbox: Inbox) -> None:
 
 
 def test_the_setting_holds_for_accounts_without_a_first_month(inbox: Inbox) -> None:
-    accepted = inbox.importer().options.format.for_account(1)
+    accepted = inbox.importer().job.options.format.for_account(1)
     inbox.drop("ana/1.json", a_dated("1"))
     inbox.importer(format=accepted).round()
     set_first_month(inbox, 0)

@@ -352,8 +352,8 @@ def test_a_held_file_that_cannot_be_taken_is_tried_again_in_peace(
         folder.symlink_to(elsewhere)
     with bound_by_permissions():
         importer.round()
-        assert not importer.has_work
-        assert importer.wait_s() > 0
+        assert not importer.schedule.has_work
+        assert importer.schedule.wait_s() > 0
     if obstacle == "closed":
         held.parent.chmod(0o755)
     else:

@@ -245,7 +245,7 @@ def test_recycle_bins_that_cannot_be_written_to_are_no_problem_and_the_first_are
     assert of_root.startswith("1 file in @Recycle will not be imported")
     assert len(re.findall(r"1 file in ana/./#recycle", of_ana)) == 3
     assert " and those in 2 more folders will not be imported" in of_ana
-    assert importer.notices.state is ImporterState.OK
+    assert importer.job.notices.state is ImporterState.OK
 
 
 def test_of_a_large_snapshot_only_a_part_is_counted(inbox: Inbox) -> None:
@@ -439,7 +439,7 @@ def test_a_folder_is_looked_through_again_after_the_interval_or_ten_times_what_a
     inbox.advance(again_s - 1)
     importer.turn()
     assert inbox.files == []
-    assert 0 < importer.wait_s() <= 2
+    assert 0 < importer.schedule.wait_s() <= 2
     inbox.advance(1)
     importer.turn()
     assert inbox.outcomes() == {"ana/1.json": "done"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from importer import outcomes, recovery
-from importer.failpoints import Observer, Step
+from importer.job import Observer, Step
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
 from resumes.store import accounts, import_history, open_store, stored_resumes
@@ -150,7 +150,7 @@ def test_i10_orderly_ends_while_a_file_is_unpacked_do_not_count(inbox: Inbox) ->
         importer = inbox.importer(settle_s=0, slice_items=1)
         for _ in range(3):
             importer.turn()
-        assert importer.has_work
+        assert importer.schedule.has_work
     inbox.importer(settle_s=0, slice_items=1).round()
     assert inbox.names() == ["Ada"]
 
@@ -180,7 +180,7 @@ def test_i17_a_file_of_several_of_a_dead_importer_goes_on_when_it_can_be_read_ag
     assert inbox.names() == ["1", "2", "3"]
     assert importer.summary().stuck == 0
     importer.round()
-    assert importer.notices.findings() == ()
+    assert importer.job.notices.findings() == ()
 
 
 @pytest.mark.parametrize(("most", "end"), [(None, "done"), (0, "held")])
@@ -222,7 +222,7 @@ def test_i17_a_file_of_a_dead_importer_that_cannot_be_reached_keeps_no_other_wai
         assert inbox.outcomes() == {"bo/1.json": "done"}
         assert importer.summary().stuck == 4  # the files, and the folders
         assert "Cannot pick up ana/1.json: Permission denied" in inbox.notices[0]
-        assert importer.notices.state is ImporterState.DEGRADED
+        assert importer.job.notices.state is ImporterState.DEGRADED
         if restarts:
             importer = inbox.importer(settle_s=0)
             importer.round()
@@ -233,7 +233,7 @@ def test_i17_a_file_of_a_dead_importer_that_cannot_be_reached_keeps_no_other_wai
     assert names == {"ana": ["Ada"], "bo": ["Bo"], "cy": ["Cy", "Cy anew"]}
     assert inbox.counts("done", "duplicate") == [3, 0]
     assert importer.summary().stuck == 0
-    assert importer.notices.findings() == ()
+    assert importer.job.notices.findings() == ()
     assert inbox.is_tidy()
 
 
@@ -422,12 +422,12 @@ def test_what_went_back_and_somebody_takes_away_is_forgotten(inbox: Inbox) -> No
     os.link(path, inbox.root.parent / "alias")
     importer = inbox.importer(observe=during(Moment.COMMITTED, lambda: write_on(inbox.root, b"{")))
     importer.round()
-    assert importer.awaited == ["ana/cv.json"]
+    assert importer.schedule.awaited == ["ana/cv.json"]
     path.unlink()
     notices = len(inbox.notices)
     inbox.advance(5)
     inbox.rounds(importer, 2, 5)
-    assert importer.awaited == []
+    assert importer.schedule.awaited == []
     assert inbox.notices[notices:] == []
     assert inbox.is_tidy()
 

@@ -15,8 +15,7 @@ from typing import BinaryIO
 import pytest
 
 from importer import files, filing
-from importer.failpoints import Step
-from importer.filing import ReadFile
+from importer.job import ReadFile, Step
 from resumes.store import accounts, stored_resumes
 from tests.support.inbox.builders import (
     Inbox,
@@ -384,7 +383,7 @@ def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
     with monkeypatch.context() as faults:
         faults.setattr(os, "fsync", full)
         importer.round()
-        assert not importer.is_stuck  # others may be smaller
+        assert not importer.schedule.is_stuck  # others may be smaller
         assert "there is not enough room to copy it to another disk" in inbox.notices[-1]
     inbox.advance(60)
     inbox.rounds(importer, 4, 60)
@@ -464,7 +463,7 @@ def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
     path.unlink()
     inbox.advance(60)
     inbox.rounds(importer, 2, 60)
-    assert importer.notices.findings() == ()
+    assert importer.job.notices.findings() == ()
     assert inbox.names_below("_failed") == []
     assert (importer.summary().failed, len(inbox.files)) == (1, 2)
     assert inbox.is_tidy()
@@ -506,7 +505,7 @@ def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its
             # Which is on the same disk, and need not be copied.
             inbox.drop(f"bob/bad{number}.json", b"nonsense".ljust(0 if number else 900_000))
             importer.round()
-            assert not importer.is_stuck
+            assert not importer.schedule.is_stuck
             inbox.advance(60)
         assert Counter(inbox.outcomes().values()) == {"done": 3, "failed": 3}
         assert inbox.names_below("eve") == ["large.json"]
@@ -607,7 +606,7 @@ def test_what_becomes_of_a_file_before_it_is_copied_concerns_that_file_alone(
     inbox.drop("ana/cv.json", content)
     importer = inbox.importer(settle_s=0, observe=during(Moment.SET_ASIDE, act))
     importer.round()
-    assert not importer.is_stuck
+    assert not importer.schedule.is_stuck
     inbox.drop("ana/other.json", a_document("other"))
     inbox.advance(60)
     inbox.rounds(importer, 3, 60)

@@ -414,7 +414,7 @@ def test_i11_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
         importer.round()
         inbox.drop("ana/2.json", a_document("2"))
         importer.round()
-    assert [one.sentence for one in importer.notices.findings()] == inbox.notices
+    assert [one.sentence for one in importer.job.notices.findings()] == inbox.notices
     assert inbox.names() == ["1"]
     assert (inbox.root / "ana/2.json").exists()
     assert inbox.notices == [
@@ -423,7 +423,7 @@ def test_i11_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
     ]
     (inbox.root / "_done").rename(inbox.root / "away")
     importer.round()
-    assert not importer.is_stuck
+    assert not importer.schedule.is_stuck
     assert inbox.names() == ["1", "2"]
     assert len(inbox.filed("_done")) == 2
 
@@ -434,7 +434,7 @@ def test_i11_a_report_for_which_there_is_no_room_is_written_when_there_is(inbox:
     line = b'{"header": {}, "sections": {"%s": 5}}\n' % (rb"\u0007" * 60)
     inbox.drop("ana/many.ndjson", line * 1_000)
     with a_full_disk(1_000_000):
-        rounds_until(importer, lambda: importer.is_stuck)
+        rounds_until(importer, lambda: importer.schedule.is_stuck)
         assert "File too large" in inbox.notices[0]
         inbox.drop("ana/1.json", a_document("1"))
         importer.round()
@@ -519,7 +519,7 @@ def test_i13_a_report_is_not_read_again_before_it_changes(
     monkeypatch.setattr(analyzer, "parse_imported", parse)
     inbox.rounds(importer, 3)
     assert read == [moved.read_bytes()]
-    assert importer.awaited == []
+    assert importer.schedule.awaited == []
     moved.write_bytes(a_document("fixed"))
     importer.round()
     assert inbox.names() == ["fixed"]
@@ -568,7 +568,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(inbox: Inbox
     others = set(children_of(os.getpid()))
     pids: set[int] = set()
     try:
-        while importer.round() or importer.has_work:
+        while importer.round() or importer.schedule.has_work:
             pids |= set(children_of(os.getpid()))
     finally:
         importer.close()

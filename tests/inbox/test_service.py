@@ -205,7 +205,7 @@ def test_nothing_is_pruned_in_a_folder_that_another_store_took_over(inbox: Inbox
     with pytest.raises(StoreUnavailable, match="belongs to another store"):
         importer.round()
     old = inbox.drop("_done/2020-01-01/cv-0123abcd.json")
-    watcher = Watcher(inbox.root, importer.changes, importer.notices, poll=True)
+    watcher = Watcher(inbox.root, importer.changes, importer.job.notices, poll=True)
     Maintenance(importer, watcher)()
     assert old.exists()
 

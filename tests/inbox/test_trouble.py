@@ -90,7 +90,7 @@ def test_a_store_that_fails_right_after_a_commit_loses_sight_of_no_file(
     paths = [inbox.drop(f"{name}/1.json") for name in ("ana", "bo")]
     importer = inbox.importer(observe=during(Moment.READ, lose_account))
     with monkeypatch.context() as patch:
-        patch.setattr("importer.batch.accounts.find_deleted", unavailable)
+        patch.setattr("importer.ledger.accounts.find_deleted", unavailable)
         with pytest.raises(StoreUnavailable):
             importer.round()
     importer.round()
@@ -113,7 +113,7 @@ def test_after_an_unknown_outcome_the_ledger_decides(
     importer = inbox.importer()
     inbox.drop("ana/1.json", a_document("1"))
     with monkeypatch.context() as patch:
-        patch.setattr("importer.batch.create_files", unknown)
+        patch.setattr("importer.pipeline.create_files", unknown)
         with pytest.raises(OutcomeUnknown):
             importer.round()
     importer.round()
@@ -139,10 +139,10 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
     importer = inbox.importer(write_timeout_s=0.5)
     with run(importer, lambda: beats.append(len(inbox.notices))):
         wait_until(lambda: beats.count(1) > 1)
-        assert importer.notices.findings()[0].sentence.endswith(NOTHING_NEW)
+        assert importer.job.notices.findings()[0].sentence.endswith(NOTHING_NEW)
         busy.release()
         wait_until(lambda: len(inbox.notices) == 2)
-        assert importer.notices.findings() == ()
+        assert importer.job.notices.findings() == ()
     assert inbox.notices == [
         f"The store is busy, so nothing was done; try again. {NOTHING_NEW}",
         "Importing resumed",
@@ -207,7 +207,7 @@ def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
     full[0].__exit__(None, None, None)
     inbox.rounds(importer, 4, 5)
     assert inbox.names() == ["First", "Second"]
-    assert not importer.is_stuck
+    assert not importer.schedule.is_stuck
     assert inbox.is_tidy()
 
 
@@ -244,7 +244,7 @@ def test_a_file_that_cannot_be_taken_is_told_of_once_until_it_can_or_is_gone(
         inbox.rounds(importer, 2, 10)
         inbox.drop("bo/1.json")
         importer.round()
-    assert [one.sentence for one in importer.notices.findings()] == inbox.notices
+    assert [one.sentence for one in importer.job.notices.findings()] == inbox.notices
     assert [notice.split(".")[0] for notice in inbox.notices] == ["Cannot pick up ana/1"]
     assert "Permission denied" in inbox.notices[0]
     assert inbox.outcomes() == {"bo/1.json": "done"}
@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_taken_is_told_of_once_until_it_can_or_is_gone(
     inbox.advance(10)
     inbox.rounds(importer, 2, 10)
     assert inbox.outcomes().get("ana/1.json") == ("done" if goes == "nothing" else None)
-    assert importer.notices.findings() == ()
+    assert importer.job.notices.findings() == ()
 
 
 @pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ])
@@ -290,23 +290,23 @@ def test_a_folder_that_cannot_be_listed_is_a_finding_until_it_can_and_told_each_
             for folder in (inner, unowned):
                 folder.chmod(0)
             inbox.rounds(importer, 2)
-            assert [one.sentence for one in importer.notices.findings()] == [
+            assert [one.sentence for one in importer.job.notices.findings()] == [
                 "Cannot read ana/inner: Permission denied. Its files are waiting"
             ]
-            assert importer.notices.state is ImporterState.DEGRADED
+            assert importer.job.notices.state is ImporterState.DEGRADED
             assert len(inbox.notices) == again
         inner.chmod(0o755)
         importer.round()
-        assert importer.notices.findings() == ()
+        assert importer.job.notices.findings() == ()
     shutil.rmtree(inbox.root / "ana")
     inner.mkdir(parents=True, mode=0)
     with bound_by_permissions():
         importer.round()
-        assert len(importer.notices.findings()) == 1
+        assert len(importer.job.notices.findings()) == 1
         inner.rmdir()
         inner.parent.rmdir()
         importer.round()
-    assert importer.notices.findings() == ()
+    assert importer.job.notices.findings() == ()
 
 
 def test_i17_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiting(
@@ -325,9 +325,9 @@ def test_i17_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiti
     with bound_by_permissions():
         for moment in (Moment.COMMITTED, Moment.READ):  # the second time it is moved already
             importer = inbox.importer(observe=during(moment, move_away))
-            inbox.drop("bo/1.json", a_document(importer.id))
+            inbox.drop("bo/1.json", a_document(moment.value))
             inbox.rounds(importer, 2, 5)
-            assert importer.next_due is None  # nobody waits for it
+            assert importer.schedule.next_due is None  # nobody waits for it
     assert [(one.name, one.outcome) for one in inbox.files] == [("bo/1.json", "done")] * 2
     assert any("Its path contains a symbolic link" in notice for notice in inbox.notices)
 
@@ -353,15 +353,15 @@ def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(in
         "the move will be retried"
         for name in ("ana", "cy", "dy")
     ]
-    assert importer.awaited == []
-    assert {one.sentence for one in importer.notices.findings()} == {*inbox.notices}
+    assert importer.schedule.awaited == []
+    assert {one.sentence for one in importer.job.notices.findings()} == {*inbox.notices}
     for path in paths:
         path.parent.chmod(0o755)
     shutil.rmtree(paths[2].parent)
     importer.round()
     assert inbox.outcomes()["ana/1.json"] == inbox.outcomes()["cy/1.json"] == "done"
     importer.round()
-    assert importer.notices.findings() == ()
+    assert importer.job.notices.findings() == ()
     assert len(inbox.notices) == 4  # one of them of the folder that cannot be listed
     assert inbox.is_tidy()
 
@@ -404,7 +404,7 @@ def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
         assert inbox.outcomes() == {"ana/2.json": "done"}
         assert [one.split(".")[0] for one in inbox.notices] == ["Cannot pick up ana/1"]
         assert "Input/output error" in inbox.notices[0]
-        assert (importer.summary().stuck, importer.awaited) == (1, [])
+        assert (importer.summary().stuck, importer.schedule.awaited) == (1, [])
     for _ in range(5):
         importer.round()
         assert "ana/1.json" not in inbox.outcomes()
@@ -497,7 +497,7 @@ def test_a_drain_that_waits_for_long_says_for_what(inbox: Inbox) -> None:
         stop.set()
 
     importer = inbox.importer(settle_s=3_600)
-    importer.notices.tell = tell
+    importer.job.notices.tell = tell
     Runner(importer, monotonic=FakeMonotonic()).run(stop, until_idle=True)
     assert inbox.notices == [
         "Waiting for ana/\\x1b.json: incomplete, not readable, or still open for writing"
@@ -563,7 +563,7 @@ def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
 
     with monkeypatch.context() as patch:
         patch.setattr(importer, "_take", lambda: None)  # all is left to the helper
-        turn_until(lambda: importer.is_stuck)
+        turn_until(lambda: importer.schedule.is_stuck)
     (pid,) = {*children_of(os.getpid())} - before
     os.kill(pid, signal.SIGSTOP)
     obstacle.unlink()

@@ -21,15 +21,15 @@ def test_what_is_no_whole_resume_is_judged_after_it_was_quiet_whatever_its_age(
     os.utime(inbox.drop("ana/cv.json", body), (modified_s, modified_s))
     importer = inbox.importer(settle_s=5, scan_s=600)
     importer.round()
-    assert importer.next_due == inbox.monotonic() + 5
+    assert importer.schedule.next_due == inbox.monotonic() + 5
     inbox.advance(4.9)
     importer.round()
     assert inbox.files == []
     inbox.advance(0.1)
-    assert importer.wait_s() == 0
+    assert importer.schedule.wait_s() == 0
     importer.round()
     assert inbox.outcomes() == {"ana/cv.json": "failed"}
-    assert importer.next_due is None
+    assert importer.schedule.next_due is None
 
 
 def test_content_that_changed_without_a_trace_in_size_and_time_is_judged_as_it_is(
@@ -80,7 +80,7 @@ def test_each_file_has_a_settling_time_of_its_own(inbox: Inbox) -> None:
     inbox.advance(2)
     importer.round()
     assert inbox.outcomes() == {"ana/first.json": "failed", "ana/second.json": "failed"}
-    assert importer.next_due is None
+    assert importer.schedule.next_due is None
     assert importer.summary().waiting == 0
 
 
@@ -171,7 +171,7 @@ def test_i4_a_file_that_is_opened_before_its_move_is_looked_at_until_it_is_close
         inbox.rounds(importer, 3, 5)
         assert inbox.counts("done") == [1]
         assert inbox.files == []
-        assert importer.awaited == ["ana/cv.json"]
+        assert importer.schedule.awaited == ["ana/cv.json"]
         inbox.drop("ana/other.json", a_document("Other"))
         importer.round()
         assert inbox.outcomes() == {"ana/other.json": "done"}

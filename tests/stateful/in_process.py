@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from importer.failpoints import Step
+from importer.job import Step
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options

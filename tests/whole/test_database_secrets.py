@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from cli.main import resumes
 from cli.session import Session
-from importer.failpoints import unobserved
 from importer.helper import Setup
+from importer.job import unobserved
 from importer.options import Options
 from resumes.settings import Settings, load_settings
 from resumes.store import accounts

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from importer.failpoints import Observer, Step, unobserved
+from importer.job import Observer, Step, unobserved
 from importer.loop import Importer
 from importer.notices import FileReport, Notices
 from importer.options import Options, Tuning

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sqlalchemy
 
-from importer.failpoints import Step
+from importer.job import Step
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options, Tuning
