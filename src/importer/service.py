@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from importer import files
-from importer.dry_run import Ignored, rehearse
+from importer.dry_run import DryRun, Ignored
 from importer.files import escaped
 from importer.hook import Hook
 from importer.loop import Importer
@@ -74,9 +74,7 @@ def watch(
     files.ignore_breaks()
     notices = Notices(on_notice)
     if options.dry_run:
-        return rehearse(
-            store, root, options, on_file=on_file, on_ignored=on_ignored, remark=notices
-        )
+        return DryRun(store, root, options, notices, on_file, on_ignored).run()
     is_drained = True
     with contextlib.ExitStack() as stack:
         hook = None

@@ -2,8 +2,6 @@
 
 import pytest
 
-from importer.dry_run import rehearse
-from importer.options import Options
 from resumes.analyzer import parse
 from resumes.store import accounts, import_ledger, stored_resumes
 from resumes.store.creation import Created, NewResume, create
@@ -139,13 +137,8 @@ def test_a_dry_run_knows_what_would_be_replaced(replacing: Inbox) -> None:
     replacing.limit(1)
     send(replacing, "Ada", "Old")
     replacing.drop_aged("Ada", "Bo")
-    told: dict[str, FileOutcome] = {}
-    rehearse(
-        replacing.store,
-        replacing.root,
-        Options(),
-        on_file=lambda file: told.update({file.name: file.outcome}),
-        remark=lambda key, sentence: None,
-    )
+    replacing.files.clear()
+    replacing.drain(dry_run=True)
+    told = replacing.outcomes()
     assert told == {"ana/Ada.json": FileOutcome.DONE, "ana/Bo.json": FileOutcome.HELD}
     assert titles(replacing) == ["Old"]
