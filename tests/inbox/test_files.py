@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import hashlib
 import mmap
 import os
 import signal
@@ -13,8 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from importer import files
 from importer.files import (
@@ -31,20 +28,6 @@ from resumes.watched_names import find_extension
 from tests.support.inbox.builders import a_full_disk, names_below
 
 # Reading
-
-
-def test_a_signature_stays_when_a_file_is_renamed_and_changes_when_it_is_replaced(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(b"{}")
-    before = files.find_signature(path)
-    path.rename(tmp_path / "b.json")
-    assert files.find_signature(tmp_path / "b.json") == before
-    path.write_bytes(b"{}")
-    os.utime(path, ns=(0, before.mtime_ns if before else 0))
-    assert files.find_signature(path) != before
-    assert files.find_signature(tmp_path / "c.json") is None
 
 
 def test_a_file_at_the_limit_is_read_and_one_over_it_is_not_read_whole(tmp_path: Path) -> None:
@@ -89,11 +72,6 @@ def test_links_pipes_sockets_and_folders_are_never_opened(tmp_path: Path) -> Non
         for name in ("link", "dangling", "pipe", "folder", "socket"):
             with pytest.raises(files.NotAFile):
                 files.load(tmp_path / name, 10)
-
-
-def test_outer_white_space_does_not_make_another_content() -> None:
-    assert files.digest(b'\n {"a" : 1}\r\n\t') == hashlib.sha256(b'{"a" : 1}').digest()
-    assert files.digest(b'{"a":1}') != files.digest(b'{"a" : 1}')
 
 
 # Writers
@@ -235,14 +213,6 @@ def test_a_file_is_moved_as_it_is_and_nothing_is_replaced(tmp_path: Path, move: 
 # Writing
 
 
-def test_writing_over_replaces_what_is_there(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    for content in (b"1", b"3"):
-        files.write_over(path, content, temporary=tmp_path / "t")
-        assert path.read_bytes() == content
-        assert not (tmp_path / "t").exists()
-
-
 def test_what_the_disk_has_no_room_for_leaves_nothing_new_and_everything_old(
     tmp_path: Path,
 ) -> None:
@@ -260,9 +230,6 @@ def test_what_the_disk_has_no_room_for_leaves_nothing_new_and_everything_old(
 
 
 # Names
-
-
-ANY_NAME = st.binary(min_size=1, max_size=300).map(os.fsdecode)
 
 
 @pytest.mark.parametrize(
@@ -284,11 +251,6 @@ def test_escaped_names_print_and_keep_every_byte(name: bytes, expected: str) -> 
     assert shown == expected
     assert is_harmless(shown)
     shown.encode()
-
-
-@given(name=ANY_NAME)
-def test_a_name_that_was_escaped_once_stays_as_it_is(name: str) -> None:
-    assert escaped_before(escaped(name)) == escaped(name)
 
 
 def test_a_name_that_somebody_wrote_is_harmless_and_no_longer_than_paths_are() -> None:
@@ -341,12 +303,3 @@ def test_the_longest_ending_counts_in_any_case(name: str, expected: str | None) 
 )
 def test_a_safe_stem_is_kept_as_far_as_it_is_harmless(name: str, expected: str) -> None:
     assert safe_stem(name) == expected
-
-
-@given(name=ANY_NAME)
-def test_a_safe_stem_is_the_name_of_a_file_whatever_the_name_was(name: str) -> None:
-    stem = safe_stem(escaped(name))
-    assert 0 < len(stem.encode()) <= MAX_STEM_BYTES
-    assert "/" not in stem
-    assert stem[0] not in "-._ "
-    assert is_harmless(stem)

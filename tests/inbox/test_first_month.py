@@ -2,10 +2,8 @@
 
 import json
 
-import pytest
-
 from resumes.store import accounts, stored_resumes
-from tests.support.inbox.builders import Inbox, Moment, die, killing_at
+from tests.support.inbox.builders import Inbox
 from tests.support.inbox.packing import zipped
 from tests.support.json_resumes import COMPLETE
 from tests.support.resumes import a_document
@@ -68,18 +66,6 @@ def test_the_setting_holds_for_accounts_without_a_first_month(inbox: Inbox) -> N
     inbox.drop("ana/2.json", a_dated("2"))
     inbox.importer(format=accepted).round()
     assert recorded(inbox) == {"1": 1, "2": 0}
-
-
-@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ, Moment.COMMITTED])
-def test_a_file_whose_importer_was_killed_counts_as_when_it_was_found(
-    inbox: Inbox, moment: Moment
-) -> None:
-    set_first_month(inbox, 1)
-    inbox.drop("ana/1.json", a_dated("1"))
-    die(inbox.importer(observe=killing_at(moment)))
-    inbox.rounds(inbox.importer(), 3, pause_s=5)
-    assert recorded(inbox) == {"1": 1}
-    assert inbox.counts("done") == [1]
 
 
 def test_a_helper_is_told(inbox: Inbox) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resumes.store import stored_resumes
+from resumes.store import accounts, stored_resumes
 from resumes.store.import_requests import RequestKind
 from tests.support.inbox.builders import Inbox, Moment, die, killing_at, lines, rounds_until
 from tests.support.inbox.packing import zipped, zipped_as
@@ -93,11 +93,14 @@ def test_a_failed_file_has_its_label_when_it_is_mended_and_retried(inbox: Inbox)
 
 @pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ, Moment.COMMITTED, Moment.MOVED])
 @pytest.mark.parametrize("name", ["a.json", "a.ndjson"])
-def test_a_file_has_its_label_however_its_import_was_cut_off(
+def test_a_file_has_its_label_and_first_month_however_its_import_was_cut_off(
     inbox: Inbox, moment: Moment, name: str
 ) -> None:
+    accounts.set_options(inbox.store, "ana", {"first_month": 1})
     inbox.drop(f"ana/class/{name}", a_document("a"))
     importer = inbox.importer(settle_s=0, observe=killing_at(moment))
     die(importer)
     rounds_until(inbox.importer(settle_s=0), lambda: len(inbox.filed("_done")) == 1)
     assert labels(inbox) == {"a": "class"}
+    (entry,) = stored_resumes.list_page(inbox.store, inbox.ana.id).entries
+    assert stored_resumes.get_resume(inbox.store, inbox.ana.id, entry.id).first_month == 1

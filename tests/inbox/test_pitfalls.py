@@ -91,30 +91,6 @@ def test_i2_of_equal_files_one_is_imported_also_compressed(inbox: Inbox) -> None
 # I3: beginnings that look like something else
 
 
-def test_i3_a_writer_first_puts_an_empty_object_or_zeros_and_nothing_is_judged_too_soon(
-    inbox: Inbox,
-) -> None:
-    importer = inbox.importer(settle_s=5)
-    inbox.drop("ana/1.json", b"{}")
-    inbox.drop("ana/2.json", b"\x00" * 500)
-    inbox.drop("ana/3.json", a_document("Cut")[:40])
-    inbox.drop("ana/4.json", b"{}")
-    importer.round()
-    inbox.advance(4.9)
-    importer.round()
-    assert inbox.files == []
-    for number in (1, 2, 3):
-        inbox.drop(f"ana/{number}.json", a_document(str(number)))
-    inbox.advance(0.2)
-    importer.round()
-    assert inbox.outcomes() == {
-        "ana/1.json": "done",
-        "ana/2.json": "done",
-        "ana/3.json": "done",
-        "ana/4.json": "failed",
-    }
-
-
 def test_i3_lines_that_grow_under_a_json_name_are_not_taken_for_their_first(inbox: Inbox) -> None:
     importer = inbox.importer(settle_s=5)
     path = inbox.drop("ana/many.json", a_document("1") + b"\n" + a_document("2")[:50])

@@ -526,22 +526,6 @@ def test_a_folder_that_is_closed_ends_no_importer_and_lets_it_end(
 
 
 @pytest.mark.slow
-def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(inbox: Inbox) -> None:
-    with inbox.watched():
-        wait_until(lambda: len(list_importers(inbox.store)) == 1)
-        inbox.root.rename(inbox.root.with_name("away"))
-        wait_until(
-            lambda: any("No new files will be imported" in notice for notice in inbox.notices)
-        )
-        wait_until(lambda: any(one.findings for one in list_importers(inbox.store)))
-        inbox.root.mkdir()
-        inbox.drop("ana/1.json", a_document("1"))
-        wait_until(lambda: inbox.names() == ["1"])
-        wait_until(lambda: "Importing resumed" in inbox.notices)
-        wait_until(lambda: not any(one.findings for one in list_importers(inbox.store)))
-
-
-@pytest.mark.slow
 def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
     inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

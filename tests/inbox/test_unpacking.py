@@ -1,19 +1,17 @@
 import json
 import tracemalloc
-import zipfile
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from importer.unpack import CannotUnpack, Limits, Part, is_bundle, unpack
+from importer.unpack import CannotUnpack, is_bundle, unpack
 from resumes.import_reasons import Reason
 from tests.support.inbox.packing import (
     LIMITS,
     WIDE,
-    bodies,
     bomb,
     gzipped,
     refusal_of,
@@ -24,10 +22,6 @@ from tests.support.inbox.packing import (
 from tests.support.resumes import a_document
 
 ADA, BO, EVE = a_document("Ada"), a_document("Bo"), a_document("Eve")
-NAMES = [
-    *("a.json", "a.JSON", "a.ndjson", "a.jsonl", "a.gz", "a.json.gz", "a.ndjson.gz", "a.zip"),
-    *("standard input", ""),
-]
 
 
 def in_array(documents: list[bytes]) -> bytes:
@@ -67,20 +61,6 @@ DOCUMENTS = st.lists(
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PACKERS)
-@settings(max_examples=30)
-@given(documents=DOCUMENTS)
-def test_what_was_packed_comes_back_byte_for_byte(kind: str, documents: list[bytes]) -> None:
-    name, pack = PACKERS[kind]
-    packed = pack(documents)
-    assert is_bundle(name, packed)
-    assert bodies(name, packed) == documents
-    if kind != "lines":
-        # Without a name the content says what it is.
-        assert bodies("", packed) == documents
-
-
 def values_of(name: str, body: bytes) -> list[Any]:
     """The objects that the file would give to the analyzer."""
     found = []
@@ -110,51 +90,6 @@ def test_a_file_that_is_cut_short_gives_nothing_else(
     assert found == whole[: len(found)]
     if kind != "lines":
         assert found == [] or cut.strip() == packed.strip()
-
-
-def parts_or_refusal(name: str, body: bytes, limits: Limits) -> list[Part]:
-    """The parts; none when the file cannot be unpacked. Any other exception fails the test."""
-    is_bundle(name, body)
-    try:
-        parts = unpack(name, body, limits).parts
-    except CannotUnpack:
-        return []
-    return list(parts)
-
-
-TOKENS = [b"[", b"]", b"{", b"}", b'"', b"\\", b",", b":", b"\n", b"1", b'{"a":1}\n']
-
-
-@given(
-    name=st.sampled_from(NAMES),
-    body=st.binary(max_size=300) | st.lists(st.sampled_from(TOKENS)).map(b"".join),
-)
-@example(name="a.zip", body=b"PK\x05\x06" + b"\xff" * 18)
-@example(name="", body=b"\x1f\x8b\x08\xff")
-def test_any_bytes_give_parts_within_the_limits_or_a_reason(name: str, body: bytes) -> None:
-    parts = parts_or_refusal(name, body, LIMITS)
-    assert len(parts) <= LIMITS.max_parts
-    for part in parts:
-        assert bool(part.body) != bool(part.refusal)
-        assert part.body.strip(b" \t\r\n") == part.body
-
-
-@given(
-    packed=st.sampled_from([zipped({"a.json": ADA, "x/b.ndjson": in_lines([BO, EVE])})])
-    | st.sampled_from([gzipped(in_array([ADA, BO])), zipped({"a.json": ADA}, zipfile.ZIP_STORED)]),
-    edits=st.lists(
-        st.tuples(st.integers(0, 10_000), st.binary(min_size=1, max_size=4)), min_size=1, max_size=4
-    ),
-)
-def test_an_archive_that_was_damaged_anywhere_gives_parts_or_a_reason(
-    packed: bytes, edits: list[tuple[int, bytes]]
-) -> None:
-    body = bytearray(packed)
-    for at, written in edits:
-        begin = at % len(body)
-        body[begin : begin + len(written)] = written
-    for number, part in enumerate(parts_or_refusal("", bytes(body), WIDE), 1):
-        assert part.number == number
 
 
 @pytest.mark.parametrize(

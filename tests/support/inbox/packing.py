@@ -57,13 +57,6 @@ def unpacked(name: str, body: bytes, limits: Limits = WIDE) -> list[Part]:
     return list(unpack(name, body, limits).parts)
 
 
-def bodies(name: str, body: bytes, limits: Limits = WIDE) -> list[bytes]:
-    """The bytes of all parts, none of which is refused."""
-    parts = unpacked(name, body, limits)
-    assert [part.refusal for part in parts] == [None] * len(parts)
-    return [part.body for part in parts]
-
-
 def refusal_of(name: str, body: bytes, limits: Limits = WIDE) -> Result:
     """Why nothing of the file can be had, which is said before the first part is asked for."""
     try:
