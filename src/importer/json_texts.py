@@ -86,13 +86,6 @@ MAX_DEPTH = 500
 """The levels of nesting that are always accepted; whether more are depends on the depth of the stack.
 A resume may have far fewer (docs/format.md, JSON)."""
 _BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")
-# These match in text that is known to be JSON: a scalar, the text up to the next bracket (flat arrays
-# and objects are skipped), and the text between two items. The groups are bounded, because Python 3.11.2
-# (Debian 12) gets possessive groups wrong, and without a bound each step would take memory.
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_SCALAR = re.compile(_STRING + rb"|[^] \t\r\n,]++")
-_FLAT = rb'(?:[^]["{}]++|' + _STRING + rb"){0,500}"
-_TOWARDS_BRACKET = re.compile(_FLAT + rb"(?:[{[]" + _FLAT + rb"[]}]" + _FLAT + rb"){0,100}")
 _BETWEEN = re.compile(rb"[ \t\r\n,]*+")
 
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
@@ -106,23 +99,41 @@ def begins_array(text: Bytes) -> bool:
 def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
     """Yield the begin and end offset of each item of the array, in order. Raises InvalidJson before the
     first item, with the offset at which the text stops being JSON."""
-    check_syntax(text)
-    at = _end(_BEGINNING, text, 0)
-    while text[at] != ord("]"):
-        end = _find_end(text, at)
+    text = check_syntax(text)
+    found = _BEGINNING.match(text)
+    while found is not None and text[at := found.end()] != ord("]"):
+        end = at + _find_end(memoryview(text)[at:])
+        if text[end - 1] in JSON_SPACE:
+            end = at + len(text[at:end].rstrip(JSON_SPACE))
         yield at, end
-        at = _end(_BETWEEN, text, end)
+        found = _BETWEEN.match(text, end)
 
 
-def check_syntax(text: Bytes) -> None:
-    """Raise InvalidJson unless the text is one JSON value, with or without white space around it. Only
-    syntax is checked: the analyzer may still refuse a number or half of a surrogate pair."""
+def _find_end(text: memoryview) -> int:
+    """Return where the JSON value ends with which the text begins, or the white space after it. More
+    follows: the array's end, at the latest."""
+    try:
+        _skip(text)
+    except msgspec.DecodeError as error:
+        malformed = _MALFORMED.fullmatch(str(error))
+        assert malformed is not None
+        return int(malformed[2]) - 1  # the offset that msgspec gives is one too large
+    raise AssertionError("the array has no end")
+
+
+def check_syntax(text: Bytes) -> Bytes:
+    """Return the text, with other escapes for halves of surrogate pairs, of which msgspec takes none.
+
+    Raises InvalidJson unless it is one JSON value, with or without white space around it. Only syntax is
+    checked: the analyzer may still refuse a number or half of a surrogate pair.
+    """
     try:
         try:
             _skip(text)
         except msgspec.DecodeError:  # perhaps for half of a surrogate pair
             text = bytes(text).replace(rb"\ud", rb"\u0").replace(rb"\uD", rb"\u0")
             _skip(text)
+        return text
     except RecursionError:
         reason = f"nested deeper than {MAX_DEPTH} levels"
         raise InvalidJson(f"Invalid JSON at byte 0: {reason}", offset=0) from None
@@ -140,27 +151,6 @@ def check_syntax(text: Bytes) -> None:
         if offset >= len(text):
             reason = "the text ends in the middle of the array"
         raise InvalidJson(f"Invalid JSON at byte {offset}: {reason}", offset=offset) from None
-
-
-def _find_end(text: Bytes, at: int) -> int:
-    """Return the end offset of the JSON value that begins at this offset."""
-    if text[at] not in b"[{":
-        return _end(_SCALAR, text, at)
-    depth = 0
-    while True:
-        depth += 1 if text[at] in b"[{" else -1
-        at += 1
-        if not depth:
-            return at
-        at = _end(_TOWARDS_BRACKET, text, at)
-        while text[at] not in b"[]{}":
-            at = _end(_TOWARDS_BRACKET, text, at)
-
-
-def _end(pattern: re.Pattern[bytes], text: Bytes, at: int) -> int:
-    found = pattern.match(text, at)
-    assert found is not None
-    return found.end()
 
 
 _OBJECT = ord("{")
