@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,29 +184,22 @@ def test_each_format_gives_the_same_resumes_and_again_they_are_duplicates(inbox:
 # Slices
 
 
-def test_a_large_file_is_imported_in_slices_and_others_get_their_turn(inbox: Inbox) -> None:
+@pytest.mark.parametrize(("full", "first"), [({"slice_items": 2}, "12"), ({"slice_bytes": 1}, "1")])
+def test_a_large_file_is_imported_in_slices_and_others_get_their_turn(
+    inbox: Inbox, full: dict[str, Any], first: str
+) -> None:
     inbox.account("bo")
     inbox.drop("ana/many.ndjson", lines(*"12345"))
-    importer = inbox.importer(settle_s=0, slice_items=2)
+    importer = inbox.importer(settle_s=0, **full)
     while not inbox.names():
         importer.turn()
-    assert inbox.names() == ["1", "2"]
+    assert inbox.names() == list(first)
     assert importer.progress().waiting == 1
     inbox.drop("bo/quick.json", a_document("quick"))
     importer.round()
     assert inbox.names() == list("12345")
     assert inbox.names("bo") == ["quick"]
     assert [file.name for file in inbox.files] == ["bo/quick.json", "ana/many.ndjson"]
-
-
-def test_a_slice_of_large_resumes_has_fewer(inbox: Inbox) -> None:
-    inbox.drop("ana/many.ndjson", lines(*"12345"))
-    importer = inbox.importer(settle_s=0, slice_bytes=1)
-    while not inbox.names():
-        importer.turn()
-    assert inbox.names() == ["1"]
-    importer.round()
-    assert inbox.names() == list("12345")
 
 
 @pytest.mark.parametrize("is_bundle", [False, True], ids=["files", "bundle"])

@@ -299,38 +299,27 @@ def test_a_failed_file_is_tried_again_when_somebody_asks(inbox: Inbox, failed: P
     assert inbox.report("_failed")["file"] == "ana/other.json"
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_a_failed_file_of_several_that_was_corrected_keeps_its_id(
-    inbox: Inbox, is_killed: bool
+@pytest.mark.parametrize(
+    ("end", "is_killed"), [("failed", False), ("failed", True), ("held", False)]
+)
+def test_a_file_of_several_that_was_corrected_where_it_was_filed_keeps_its_id(
+    inbox: Inbox, end: str, is_killed: bool
 ) -> None:
-    inbox.drop("ana/cv.ndjson", lines("1", ""))
+    inbox.limit(1 if end == "held" else None)
+    inbox.drop("ana/cv.ndjson", lines("1", "" if end == "failed" else "2"))
     inbox.importer(settle_s=0).round()
     (row,) = inbox.ask(RequestKind.RETRY)
-    (failed,) = inbox.filed("_failed")
-    failed.write_bytes(lines(*"213"))
+    (filed_as,) = inbox.filed(f"_{end}")
+    inbox.limit(None)
+    filed_as.write_bytes(lines(*"213"))
     if is_killed:
         die(inbox.importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
     inbox.importer(settle_s=0).round()
     (again,) = inbox.rows()
     assert (again.claim_id, again.outcome) == (row.claim_id, FileOutcome.DONE)
     assert inbox.names() == list("123")
-    assert inbox.counts("done", "failed") == [1, 0]
+    assert inbox.counts("done", end) == [1, 0]
     assert import_requests.list_requests(inbox.store) == []
-
-
-def test_a_held_file_of_several_that_was_edited_keeps_its_id(inbox: Inbox) -> None:
-    inbox.limit(1)
-    inbox.drop("ana/cv.ndjson", lines(*"12"))
-    inbox.importer(settle_s=0).round()
-    (held,) = inbox.filed("_held")
-    held.write_bytes(lines(*"13"))
-    inbox.limit(9)
-    (row,) = inbox.rows()
-    inbox.importer(settle_s=0).round()
-    (again,) = inbox.rows()
-    assert (again.claim_id, again.outcome) == (row.claim_id, FileOutcome.DONE)
-    assert inbox.names() == list("13")
-    assert inbox.names_below("_held") == []
 
 
 @pytest.mark.parametrize("obstacle", ["closed", "a link"])

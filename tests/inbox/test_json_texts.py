@@ -245,14 +245,6 @@ def test_a_line_or_an_item_over_the_limit_is_refused_and_the_others_are_not() ->
         assert reasons == [None, Reason.TOO_LARGE, None, Reason.TOO_LARGE, None]
 
 
-@pytest.mark.parametrize("is_by_line", [True, False])
-@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
-def test_other_encodings_are_refused_as_a_whole(mark: bytes, is_by_line: bool) -> None:
-    refusal = refusal_of(mark + b'{"a":1}\n{"b":2}\n', is_by_line=is_by_line)
-    assert refusal.reason is Reason.INVALID_JSON
-    assert refusal.byte_offset == 0
-
-
 def test_a_byte_order_mark_is_dropped_at_the_beginning_alone() -> None:
     mark = b"\xef\xbb\xbf"
     for content in (b'{"a":1}\n{"b":2}\n', b'[{"a":1},{"b":2}]', b' [ {"a":1}, {"b":2} ]'):
