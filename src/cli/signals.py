@@ -12,19 +12,26 @@ from typing import Any
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+class StopEvent(threading.Event):
+    """An event that a signal sets; a moment later than `is_requested`, since it has a lock."""
+
+    is_requested = False
+
+
 @contextlib.contextmanager
-def stop_event() -> Iterator[threading.Event]:
+def stop_event() -> Iterator[StopEvent]:
     """Yield an event that the first SIGTERM or SIGINT sets; a second one acts as before the block.
 
     SIGHUP, the end of the terminal, sets it too, unless it is ignored, as under `nohup`.
     Only for the main thread, where Python runs signal handlers.
     """
-    stop = threading.Event()
+    stop = StopEvent()
     before: dict[int, Any] = {number: signal.getsignal(number) for number in STOPPING}
     if before[signal.SIGHUP] is signal.SIG_IGN:
         del before[signal.SIGHUP]
 
     def request_stop(number: int, _: FrameType | None) -> None:
+        stop.is_requested = True
         # In a thread, because the interrupted thread may hold the event's lock; and by `_thread`,
         # because it may also hold locks of `threading`.
         _thread.start_new_thread(stop.set, ())

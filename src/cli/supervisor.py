@@ -14,12 +14,15 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from cli.logs import narrating
 from cli.output import say
 from resumes.errors import StoreUnavailable
-from resumes.settings import Settings
+
+if TYPE_CHECKING:
+    from resumes.settings import Settings
 
 FIRST_PAUSE_S: Final = 0.5
 MAX_PAUSE_S: Final = 30.0
@@ -121,19 +124,60 @@ class Child:
             self.process.stdin.close()
 
 
-class Supervisor:
-    """The API and the importer with these settings; a context manager that ends them on exit.
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The commands of the API and the importer, and what `up` says about them."""
 
-    Messages in the block go to the same log; an unwritable log ends no process.
+    api: Sequence[str]
+    importer: Sequence[str]
+    logs_json: bool
+    inbox: str = ""
+    """That of the account which the first run creates."""
+    key_file: str | None = None
+    """The file with the first key; None if it does not exist."""
+    hints: Sequence[str] = ()
+    """Commands to try."""
+
+    @classmethod
+    def of(cls, settings: "Settings", **more: Any) -> Self:
+        """Return the services with these settings."""
+        home = ["--home", str(settings.home.absolute())]
+        log_format = ["--log-format", settings.log_format.value]
+        access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
+        port = ["--port", str(settings.port)]
+        return cls(
+            [*home, "serve", "--json", *port, *access_log[settings.access_log], *log_format],
+            [*home, "watch", str(settings.inbox.absolute()), *log_format],
+            settings.log_format == "json",
+            **more,
+        )
+
+
+def environment_of(settings: "Settings") -> Mapping[str, str]:
+    """Return the environment of the services: even a restarted one keeps its store if the
+    configuration changed.
+
+    It is not an option, since every user of the machine can read the command line, and the address
+    may contain a password.
+    """
+    return {"RESUMES_DATABASE": settings.database_url}
+
+
+class Supervisor:
+    """The API and the importer; a context manager that ends them on exit.
+
+    `environment` is added to that of this process. Messages in the block go to the same log; an
+    unwritable log ends no process.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, services: Services, environment: Mapping[str, str]) -> None:
+        self._services = services
+        self._environment = environment
         self._children: list[Child] = []
         self._log = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        self._log.enter_context(narrating(as_json=self._settings.log_format == "json"))
+        self._log.enter_context(narrating(as_json=self._services.logs_json))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -149,11 +193,7 @@ class Supervisor:
         Return the API's address, or None if `stop` is set before that is known. Raises
         StoreUnavailable if the API does not start; it has reported why on standard error.
         """
-        settings = self._settings
-        access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
-        port = ["--port", str(settings.port)]
-        words = ["serve", "--json", *port, *access_log[settings.access_log]]
-        child = self._start("The API", words)
+        child = self._start("The API", self._services.api)
         line = child.wait_for_line(stop)
         if stop.is_set():
             return None
@@ -165,17 +205,11 @@ class Supervisor:
         url = str(json.loads(line)["url"])
         # A restarted API keeps its port, even one that the system chose.
         child.arguments += ["--port", url.rpartition(":")[2].strip("/")]
-        self._start("The importer", ["watch", str(settings.inbox.absolute())])
+        self._start("The importer", self._services.importer)
         return url
 
-    def _start(self, name: str, words: Sequence[str]) -> Child:
-        settings = self._settings
-        home = ["--home", str(settings.home.absolute())]
-        log_format = ["--log-format", settings.log_format]
-        # A restarted process keeps its store even if the configuration changed. Not a flag: every
-        # user of the machine can read the command line, and the address may contain a password.
-        environment = {"RESUMES_DATABASE": settings.database_url}
-        child = Child(name, [*home, *words, *log_format], environment)
+    def _start(self, name: str, arguments: Sequence[str]) -> Child:
+        child = Child(name, arguments, self._environment)
         self._children.append(child)
         return child
 

@@ -26,7 +26,7 @@ from cli.groups import PORT, Folder, command
 from cli.output import Column, instant, put, put_json, put_table, safe_text, say
 from cli.session import Session, pass_session
 from cli.signals import stop_event
-from cli.supervisor import Supervisor
+from cli.supervisor import Services, Supervisor, environment_of
 from importer import service
 from importer.service import FileReport
 from resumes.errors import Conflict
@@ -233,7 +233,7 @@ def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
             listen(settings.host, settings.port).close()
         except CannotListen:
             settings = demo.session.settings(port=0)
-    with Supervisor(settings) as supervisor:
+    with Supervisor(Services.of(settings), environment_of(settings)) as supervisor:
         url = supervisor.start(stop)
         if url is not None:
             _put_summary(demo, url=url, is_kept=True)

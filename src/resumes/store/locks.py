@@ -76,6 +76,10 @@ class FileLock:
         """Change the file's times. Raises OSError if its file system has become read-only."""
         os.utime(self._descriptor)
 
+    def keep_across_exec(self) -> None:
+        """Keep the lock when this process executes another program, until that ends."""
+        os.set_inheritable(self._descriptor, True)
+
     def close(self) -> None:
         """Release the lock and close the file."""
         os.close(self._descriptor)
