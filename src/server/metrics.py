@@ -12,11 +12,12 @@ import importlib.metadata
 import multiprocessing
 import platform
 import time
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from prometheus_client import ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -35,11 +36,6 @@ from resumes.store.import_history import FileCount, count_files, list_analysis_s
 from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
 from resumes.store.retention import count_expired, list_due
 from server.request import Request
-
-# Offsets in a process's slot: a few values; for each operation, a count per status and a histogram
-# of durations; then the other histograms.
-
-IN_FLIGHT, CONNECTIONS, WAITING_WRITES, DROPPED_LINES, FIRST_OPERATION = range(5)
 
 OPERATIONS = (
     "list",
@@ -66,19 +62,30 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 WRITES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 """Upper bounds of the number of writes in a batch."""
 
-BEYOND_AND_SUM = 2
-"""The values of a histogram after those of its bounds: the count above all bounds, and the sum."""
+# A histogram has a count for each bound, the count above all bounds, and the sum.
+_Durations = ctypes.c_double * (len(SECONDS) + 2)
+_Sizes = ctypes.c_double * (len(WRITES) + 2)
 
-DURATIONS_AT = len(STATUS_AT)
-"""The offset of the durations in an operation."""
 
-OPERATION_SIZE = DURATIONS_AT + len(SECONDS) + BEYOND_AND_SUM
-OPERATION_AT = {name: FIRST_OPERATION + at * OPERATION_SIZE for at, name in enumerate(OPERATIONS)}
-COMMITS_AT = FIRST_OPERATION + len(OPERATIONS) * OPERATION_SIZE
-BATCHES_AT = COMMITS_AT + len(SECONDS) + BEYOND_AND_SUM
-SIZE = BATCHES_AT + len(WRITES) + BEYOND_AND_SUM
+class _Operation(ctypes.Structure):
+    _fields_ = (("statuses", ctypes.c_double * len(STATUS_AT)), ("durations", _Durations))
 
-Memory: TypeAlias = ctypes.Array[ctypes.c_double]
+
+class Counters(ctypes.Structure):
+    """What one process has counted. All are doubles."""
+
+    _fields_ = (
+        ("in_flight", ctypes.c_double),
+        ("connections", ctypes.c_double),
+        ("waiting_writes", ctypes.c_double),
+        ("dropped_lines", ctypes.c_double),
+        ("operations", _Operation * len(OPERATIONS)),
+        ("commits", _Durations),
+        ("batches", _Sizes),
+    )
+
+
+Memory: TypeAlias = ctypes.Array[Counters]
 
 
 def share_memory(processes: int) -> Memory:
@@ -87,7 +94,7 @@ def share_memory(processes: int) -> Memory:
     Raises StoreUnavailable if it cannot be allocated.
     """
     try:
-        return multiprocessing.get_context("spawn").RawArray(ctypes.c_double, processes * SIZE)
+        return multiprocessing.get_context("spawn").RawArray(Counters, processes)
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreUnavailable(
@@ -105,54 +112,56 @@ class Metrics:
 
     def __init__(self, memory: Memory | None = None, slot: int = 0) -> None:
         self.is_alone = memory is None
-        own = (ctypes.c_double * SIZE)() if memory is None else memory
-        self._all = memoryview(own).cast("B").cast("d")
-        self._mine = mine = self._all[slot * SIZE : (slot + 1) * SIZE]
+        self._all = (Counters * 1)() if memory is None else memory
+        self._mine = mine = self._all[slot]
+        self._operations = {
+            name: (each.statuses, each.durations)
+            for name, each in zip(OPERATIONS, mine.operations, strict=True)
+        }
         # Requests and connections of the slot's previous owner ended with it.
-        mine[IN_FLIGHT] = mine[CONNECTIONS] = mine[WAITING_WRITES] = 0.0
-        self._dropped_before = mine[DROPPED_LINES]
+        mine.in_flight = mine.connections = mine.waiting_writes = 0.0
+        self._dropped_before = mine.dropped_lines
 
     def begin(self) -> None:
         """Count a request that has begun; call `end` once for each."""
-        self._mine[IN_FLIGHT] += 1.0
+        self._mine.in_flight += 1.0
 
     def end(self, operation: str, status: int, took_s: float) -> None:
         """Count a finished request by its status; 0 if the client left before an answer."""
-        mine, at = self._mine, OPERATION_AT[operation]
-        mine[IN_FLIGHT] -= 1.0
-        mine[at + STATUS_AT[status]] += 1.0
-        _observe(mine, at + DURATIONS_AT, SECONDS, took_s)
+        statuses, durations = self._operations[operation]
+        self._mine.in_flight -= 1.0
+        statuses[STATUS_AT[status]] += 1.0
+        _observe(durations, SECONDS, took_s)
 
     def observe_batch(self, writes: int, took_s: float) -> None:
         """Count a batch of writes that was committed or failed."""
-        _observe(self._mine, BATCHES_AT, WRITES, writes)
-        _observe(self._mine, COMMITS_AT, SECONDS, took_s)
+        _observe(self._mine.batches, WRITES, writes)
+        _observe(self._mine.commits, SECONDS, took_s)
 
     def put(self, *, connections: int, waiting_writes: int, dropped_lines: int) -> None:
         """Set the current values of this process, which any process of the server may report."""
-        self._mine[CONNECTIONS] = connections
-        self._mine[WAITING_WRITES] = waiting_writes
-        self._mine[DROPPED_LINES] = self._dropped_before + dropped_lines
+        self._mine.connections = connections
+        self._mine.waiting_writes = waiting_writes
+        self._mine.dropped_lines = self._dropped_before + dropped_lines
 
-    def sums(self) -> Sequence[float]:
+    def sums(self) -> Counters:
         """Return each value summed over all processes."""
-        slots = [self._all[at : at + SIZE] for at in range(0, len(self._all), SIZE)]
-        return [sum(places) for places in zip(*slots, strict=True)]
+        values = memoryview(self._all).cast("B").cast("d")
+        count = len(values) // len(self._all)
+        sums = array("d", (sum(values[at::count]) for at in range(count)))
+        return Counters.from_buffer(sums)
 
 
-def _observe(places: "memoryview[float]", at: int, bounds: Sequence[float], value: float) -> None:
-    """Count the value in the histogram at offset `at`."""
-    places[at + bisect_left(bounds, value)] += 1.0
-    places[at + len(bounds) + 1] += value
+def _observe(histogram: Any, bounds: Sequence[float], value: float) -> None:
+    """Count the value in the histogram."""
+    histogram[bisect_left(bounds, value)] += 1.0
+    histogram[len(bounds) + 1] += value
 
 
-def _histogram(
-    sums: Sequence[float], at: int, bounds: Sequence[float]
-) -> tuple[list[tuple[str, float]], float]:
+def _histogram(histogram: Any, bounds: Sequence[float]) -> tuple[list[tuple[str, float]], float]:
     """Return each upper bound with the cumulative count, and the sum."""
-    end = at + len(bounds) + 1
-    labels = [*map(str, bounds), "+Inf"]
-    return [*zip(labels, accumulate(sums[at:end]), strict=True)], sums[end]
+    *counts, total = histogram
+    return [*zip([*map(str, bounds), "+Inf"], accumulate(counts), strict=True)], total
 
 
 CACHE_S = 10.0
@@ -247,17 +256,17 @@ class Exposition:
         yield HistogramMetricFamily(
             "resumes_commit_duration_seconds",
             "Time from the start of a batch to its commit.",
-            *_histogram(sums, COMMITS_AT, SECONDS),
+            *_histogram(sums.commits, SECONDS),
         )
         yield HistogramMetricFamily(
-            "resumes_commit_writes", "Writes per commit.", *_histogram(sums, BATCHES_AT, WRITES)
+            "resumes_commit_writes", "Writes per commit.", *_histogram(sums.batches, WRITES)
         )
         yield GaugeMetricFamily(
-            "resumes_writes_waiting", "Writes waiting in the queue.", sums[WAITING_WRITES]
+            "resumes_writes_waiting", "Writes waiting in the queue.", sums.waiting_writes
         )
-        yield GaugeMetricFamily("resumes_connections", "Open connections.", sums[CONNECTIONS])
+        yield GaugeMetricFamily("resumes_connections", "Open connections.", sums.connections)
         yield CounterMetricFamily(
-            "resumes_log_lines_dropped", "Log lines that could not be written.", sums[DROPPED_LINES]
+            "resumes_log_lines_dropped", "Log lines that could not be written.", sums.dropped_lines
         )
         if (figures := self._figures) is not None:
             yield from _iter_store_metrics(figures)
@@ -270,7 +279,7 @@ INITIAL_STATUSES = frozenset({500, 503})
 at 1."""
 
 
-def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
+def _iter_request_metrics(sums: Counters) -> Iterator[Metric]:
     requests = CounterMetricFamily(
         "resumes_requests", "Finished requests.", labels=["operation", "status"]
     )
@@ -279,27 +288,27 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
         "Time from a request's head to the end of its response.",
         labels=["operation"],
     )
-    for name, begin in OPERATION_AT.items():
+    operations = dict(zip(OPERATIONS, sums.operations, strict=True))
+    for name, counters in operations.items():
         operation = name or "other"
-        for status, at in STATUS_AT.items():
-            count = sums[begin + at]
+        for status, count in zip(STATUS_AT, counters.statuses, strict=True):
             if count or status in INITIAL_STATUSES:
                 requests.add_metric([operation, str(status or "other")], count)
-        durations.add_metric([operation], *_histogram(sums, begin + DURATIONS_AT, SECONDS))
+        durations.add_metric([operation], *_histogram(counters.durations, SECONDS))
     yield requests
     yield durations
     yield GaugeMetricFamily(
-        "resumes_requests_in_flight", "Requests being processed.", sums[IN_FLIGHT]
+        "resumes_requests_in_flight", "Requests being processed.", sums.in_flight
     )
     yield CounterMetricFamily(
         "resumes_quota_refusals",
         "Creates refused because the account is full.",
-        sums[OPERATION_AT["create"] + STATUS_AT[403]],
+        operations["create"].statuses[STATUS_AT[403]],
     )
     yield CounterMetricFamily(
         "resumes_rate_limited",
         "Requests refused because their key made too many.",
-        sum(sums[begin + STATUS_AT[429]] for begin in OPERATION_AT.values()),
+        sum(each.statuses[STATUS_AT[429]] for each in operations.values()),
     )
 
 
