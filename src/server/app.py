@@ -28,7 +28,6 @@ from resumes.errors import (
     StatementRefused,
     StoreError,
     StoreIncompatible,
-    StoreUnavailable,
 )
 from resumes.filesystems import DISK_FLOOR_BYTES
 from resumes.log_writer import LogWriter
@@ -185,13 +184,9 @@ class App:
             dropped_lines=0 if self._log is None else self._log.dropped_count,
         )
 
-    def find_fault(self) -> StoreUnavailable | None:
-        """Return why this process must end; None while all threads of the store are running."""
-        try:
-            self._store.check_threads()
-        except StoreUnavailable as error:
-            return error
-        return None
+    def check_threads(self) -> None:
+        """Raise StoreUnavailable if a thread of the store has ended, so that this process must end."""
+        self._store.check_threads()
 
     def is_busy(self) -> bool:
         """Return whether requests were frequent since the last call."""

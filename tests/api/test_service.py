@@ -24,6 +24,7 @@ from resumes.settings import Settings
 from resumes.store import accounts, open_store, stored_resumes
 from resumes.store.store import close_store, reopen_store
 from server import service
+from server.tls import load_tls
 from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
 from tests.support.api.refused import JSON, a_request
 from tests.support.api.serving import (
@@ -107,7 +108,7 @@ def test_tls_files_that_cannot_be_used_are_invalid(tmp_path: Path) -> None:
 def test_what_is_not_safe_is_said_at_the_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, has_tls: bool, count: int
 ) -> None:
-    tls = service.load_tls(make_certificate(tmp_path) if has_tls else None)
+    tls = load_tls(make_certificate(tmp_path) if has_tls else None)
     store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
 
     with serving(Settings(home=tmp_path, port=0, host=host), store, tls=tls):
@@ -119,7 +120,7 @@ def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
     context = ssl.create_default_context(cafile=str(certificate))
     store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
     settings = Settings(home=tmp_path, port=0)
-    with serving(settings, store, tls=service.load_tls(certificate)) as url:
+    with serving(settings, store, tls=load_tls(certificate)) as url:
         assert url.startswith("https://127.0.0.1:")
         place = Place(settings, store, None, url)  # type: ignore[arg-type]  # a clock of its own
         headers = {"Authorization": f"Bearer {place.key('ada')}"}
@@ -136,7 +137,7 @@ def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
         assert httpx.get(f"{url}/healthz", verify=context).is_success
     context = ssl.create_default_context(cafile=str(certificate))
     store = open_store(store.url)
-    with serving(settings, store, tls=service.load_tls(certificate)) as url:
+    with serving(settings, store, tls=load_tls(certificate)) as url:
         assert httpx.get(f"{url}/healthz", verify=context).is_success
 
 
@@ -337,15 +338,15 @@ IMPATIENT = """
 import sys
 from pathlib import Path
 from resumes.settings import Settings
-from server import service
+from server import service, workers
 
-service.STARTING_CHECKS, service.SILENT_CHECKS, service.END_WITHIN_S = int(sys.argv[2]), 4, 3
+workers.STARTING_CHECKS, workers.SILENT_CHECKS, workers.END_WITHIN_S = int(sys.argv[2]), 4, 3
 try:
     service.run(
         Settings(home=Path(sys.argv[1]), port=0, workers=2),
         ready=lambda url: print(url, flush=True),
     )
-except service.WorkersFailed as error:
+except workers.WorkersFailed as error:
     print(error.message)
 """
 

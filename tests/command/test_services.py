@@ -21,7 +21,7 @@ from cli import supervisor
 from cli.commands.demo import find_samples
 from cli.commands.keys import make_first_key
 from resumes.store import accounts, api_keys
-from server import service
+from server import workers
 from tests.command.conftest import CommandLine, a_resume, finish, start
 from tests.support import programs
 from tests.support.programs import call
@@ -162,10 +162,10 @@ def test_who_stops_the_api_waits_longer_than_it_does_for_accepted_requests() -> 
     unit = (Path(__file__).parents[2] / "deploy" / "resumes.service").read_text()
     found = re.search(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)
     assert found is not None
-    waits_s = [service.SHUTDOWN_S, service.END_WITHIN_S, supervisor.END_WITHIN_S, int(found[1])]
+    waits_s = [workers.SHUTDOWN_S, workers.END_WITHIN_S, supervisor.END_WITHIN_S, int(found[1])]
     assert waits_s == sorted(waits_s)
     # So that the API, and not `up`, says which worker did not start.
-    assert service.STARTING_CHECKS / service.CHECKS_PER_S < supervisor.READY_WITHIN_S
+    assert workers.STARTING_CHECKS / workers.CHECKS_PER_S < supervisor.READY_WITHIN_S
 
 
 def descendants_of(process_id: int) -> list[int]:
