@@ -113,6 +113,17 @@ AREAS: Final[Mapping[str, Area]] = {
             "store/postgresql/test_writing.py",
         ),
     ),
+    "http": Area(
+        ("server/connection.py", "server/deadlines.py", "server/receiver.py"),
+        (
+            "api/test_connections.py",
+            "api/test_keep_alive.py",
+            "api/test_receiver.py",
+            "api/test_refusals.py",
+            "api/test_service.py",
+            "fuzz/test_corpus.py",
+        ),
+    ),
     "quota": Area(("resumes/store/creation.py",), ("store/test_creating.py",)),
     "importing": Area(
         tuple(

@@ -233,7 +233,7 @@ class App:
 
     def _run(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None] | None:
         """Count the request against its key's limits, then run the operation."""
-        request.holder = holder
+        request.account_id, request.key_id = holder.account_id, holder.key_id
         operations = self._operations_at(request.path)
         operation = operations.get("GET" if request.method == "HEAD" else request.method)
         if operation is None:
@@ -345,7 +345,6 @@ class AccessLog:
 
     def observe(self, request: Request, took_s: float) -> None:
         """Log the request; the line is written after the answer."""
-        holder = request.holder
         line = self._line % (
             timestamp(system_clock()),
             request.id,
@@ -353,7 +352,7 @@ class AccessLog:
             request.operation or "other",
             request.status,
             took_s * 1_000,
-            self._no_id if holder is None else self._id % holder.account_id,
-            self._no_id if holder is None else self._id % holder.key_id,
+            self._id % request.account_id if request.account_id else self._no_id,
+            self._id % request.key_id if request.key_id else self._no_id,
         )
         self._put(line.encode())

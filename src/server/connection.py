@@ -1,41 +1,21 @@
-"""A connection: parsing the client's data into requests, and answering them in order.
+"""A connection: its transport, its deadlines, and the order of its responses.
 
-httptools parses; `request` decides which heads are served, `deadlines` how long a client may take,
-`connections` how much all connections may hold. Requests that must not reach the application are
-refused here, in the common error format: invalid or ambiguous HTTP, heads that are too large, and
-bodies for which there is no memory (docs/api.md, Limits).
+`receiver` turns bytes into requests, `deadlines` says how long a client may take, `connections` how
+much all connections may hold. Requests that must not reach the application are refused here, in the
+common error format: those that the receiver refuses, and bodies for which there is no memory
+(docs/api.md, Limits).
 """
 
 import asyncio
 import time
-import urllib.parse
 from collections import deque
 from typing import Any, Final
 
-import httptools
-
+from resumes.errors import ResumesError
 from server.app import App, public_error
 from server.deadlines import STOP_S, Deadlines, Reading
-from server.request import (
-    UNAVAILABLE,
-    HttpError,
-    Request,
-    check_head,
-    check_size,
-    count_bytes,
-    find_request_id,
-)
-
-BETWEEN, HEAD, BODY, DRAINING = Reading
-
-SLICE_BYTES: Final = 16 * 1024
-"""How much is parsed before it is counted; a limit is exceeded by less than this."""
-
-CHUNKING_BYTES: Final = 16 * 1024
-"""Bytes for sizes, extensions and trailers that a chunked body may have beyond its content."""
-
-CHUNKING_FACTOR: Final = 8
-"""Bytes that may be added to CHUNKING_BYTES per byte of content, for chunks of one byte."""
+from server.receiver import SLICE_BYTES, Receiver
+from server.request import UNAVAILABLE, HttpError, Request, find_request_id
 
 AHEAD_BYTES: Final = 64 * 1024
 """How much of a body is read before the application asks for it, or for its next part."""
@@ -53,7 +33,6 @@ SETTLE_S: Final = 0.5
 
 LATE: Final = "The request took too long to arrive"
 STOPPING: Final = "The server is shutting down, so nothing was done; try again later"
-MALFORMED: Final = "Invalid HTTP request received."
 
 
 class Connection(asyncio.Protocol):
@@ -66,24 +45,22 @@ class Connection(asyncio.Protocol):
         self.registry = app.connections
         self._loop = asyncio.get_running_loop()
         self._deadlines = Deadlines(self._loop.time(), self.registry.client_timeout_s)
-        self._parser = self._new_parser()
         self.is_connected = False
         """Whether HTTP has begun (with TLS: after the handshake) and the client is connected."""
 
         # Receiving
-        self._reading: Reading = BETWEEN
-        self._is_new = False
-        """Whether the current head or body began in the data that is being parsed."""
-        self._parsing = Request(self, is_answered=True)
-        """The request whose head is being received, or was received last."""
-        self._head_bytes = self._body_bytes = self._wire_bytes = 0
+        self._receiver = Receiver()
+        self._receiving: Request | None = None
+        """The request whose body is being received."""
+        self._is_draining = False
+        """Whether incoming data is discarded: no other request will be read."""
+        self._drained_bytes = 0
         self._held_bytes = 0
         """The size of this connection's bodies in memory."""
         self._is_paused = False
 
         # Answering
-        self._receiving = self._answering = self._parsing
-        """The requests being received and being answered; if there is none, the last ones."""
+        self._answering: Request | None = None
         self._waiting: deque[Request] = deque()
         """Requests behind the one being answered."""
         self._unsent: list[bytes] = []
@@ -99,12 +76,6 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         """Whether the client is reading its answers."""
         self._writable.set()
-
-    def _new_parser(self) -> Any:
-        parser = httptools.HttpRequestParser(self)
-        # A client that closes after its last request may still read the answers to earlier ones.
-        parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        return parser
 
     # Begin and end of the connection
 
@@ -122,8 +93,8 @@ class Connection(asyncio.Protocol):
         if not self.registry.is_overrun:
             self.registry.add(self.check, is_refused=True)
             self._lingers = True
-        self._reading = DRAINING
-        Request(self, find_request_id(())).respond_error(HttpError(503, UNAVAILABLE))
+        self._is_draining = True
+        self._respond_error(Request(id=find_request_id(())), HttpError(503, UNAVAILABLE))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release everything that the connection held."""
@@ -131,9 +102,10 @@ class Connection(asyncio.Protocol):
         self.registry.discard(self.check)
         self.registry.served.discard(self.shutdown)
         self.release(self._held_bytes)
-        for request in (self._answering, self._receiving, *self._waiting):
-            if not request.is_answered:
-                request.leave()
+        if self._answering is not None:
+            self._waiting.appendleft(self._answering)
+        for request in self._waiting:
+            request.leave()
         self._waiting.clear()
         self.resume_writing()
 
@@ -145,10 +117,10 @@ class Connection(asyncio.Protocol):
         if self._transport.get_extra_info("sslcontext") is not None:
             return None
         if not self._abandon_incomplete():
-            if self._reading is DRAINING:
+            if self._is_draining:
                 return None
             self._close()  # after the pending answer
-        self._reading = DRAINING
+        self._is_draining = True
         return True
 
     def shutdown(self) -> None:
@@ -158,157 +130,91 @@ class Connection(asyncio.Protocol):
         """
         self._deadlines.stop_s = self._loop.time()
         self._loop.call_later(STOP_S, lambda: self.check(self._loop.time()))
-        if self._receiving.is_answered:
+        last = self._find_last()
+        if last is None:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
         else:
-            self._receiving.keep_alive = False
+            last.keep_alive = False
 
     def _close_if_idle(self) -> None:
-        if self._reading is BETWEEN and self._receiving.is_answered:
+        if self._reading is Reading.BETWEEN and self._find_last() is None:
             self._close()
 
-    # Received data
+    # Receiving
+
+    @property
+    def _reading(self) -> Reading:
+        if self._is_draining:
+            return Reading.DRAINING
+        if self._receiving is not None:
+            return Reading.BODY
+        return Reading.HEAD if self._receiver.is_in_head else Reading.BETWEEN
 
     def data_received(self, data: bytes) -> None:
-        """Parse requests, and begin those whose turn it is."""
+        """Receive requests, and begin those whose turn it is."""
+        for start in range(0, len(data), SLICE_BYTES):
+            self._receive(data[start : start + SLICE_BYTES])
+
+    def _receive(self, data: bytes) -> None:
+        if self._is_draining:
+            self._drained_bytes += len(data)
+            if self._drained_bytes > DRAIN_BYTES:
+                self.abort()
+            return
+        receiver = self._receiver
         try:
-            for start in range(0, len(data), SLICE_BYTES):
-                self._feed(data[start : start + SLICE_BYTES])
-        except httptools.HttpParserCallbackError as error:
-            # The error raised in a callback is the context of the parser's error.
-            self._refuse(error.__context__ or error)
-        except httptools.HttpParserError:
-            self._refuse(HttpError(400, MALFORMED))
+            for event in receiver.feed(data):
+                if event is None:
+                    self._end_body()
+                elif isinstance(event, Request):
+                    self._add(event)
+                elif isinstance(event, bytes):
+                    self._add_body(event)
+                else:
+                    self._refuse(event)
+                    return
+            if receiver.has_begun:
+                self._deadlines.begin(self._loop.time(), is_head=receiver.is_in_head)
+            if self._waiting:
+                self._begin_waiting()
         except Exception as error:  # noqa: BLE001  (the server's edge)
             self._refuse(error)
 
-    def _feed(self, data: bytes) -> None:
-        """Parse the data. Raises HttpError and HttpParserError.
-
-        A request that offers a protocol upgrade keeps its body. Java's HttpClient offers HTTP/2 on
-        every first request, even a POST. A server may decline by answering in HTTP/1.1 (RFC 9110,
-        7.8). But the parser takes everything after such a head for the new protocol, so the request
-        is parsed again without the offer.
-        """
-        if self._reading is DRAINING:
-            self._body_bytes += len(data)
-            if self._body_bytes > DRAIN_BYTES:
-                self.abort()
-            return
-        size_bytes = len(data)
-        while True:
-            try:
-                self._parser.feed_data(data)
-                break
-            except httptools.HttpParserUpgrade as upgrade:
-                data = self._without_offer(data[upgrade.args[0] :])
-        if self._reading is not BETWEEN:
-            self._count(size_bytes)
-        if self._waiting:
-            self._begin_waiting()
-
-    def _without_offer(self, rest: bytes) -> bytes:
-        method: bytes = self._parser.get_method()
-        if method == b"CONNECT":  # an upgrade by the method's name alone
-            raise HttpError(400, "CONNECT is not supported.")
-        target, version = self._parsing.target, self._parser.get_http_version()
-        head = [b"%b %b HTTP/%b" % (method, target, version.encode())]
-        head += [b"%b: %b" % header for header in self._parsing.headers if header[0] != b"upgrade"]
-        self._parser = self._new_parser()
-        return b"\r\n".join([*head, b"", rest])
-
-    def _count(self, size_bytes: int) -> None:
-        """Count the bytes of an incomplete request. Raises HttpError if there are too many."""
-        is_new, self._is_new = self._is_new, False
-        if self._reading is HEAD:
-            if not is_new:
-                self._head_bytes += size_bytes
-            elif self._receiving.method:  # the time of the first head began with the connection
-                self._deadlines.begin(self._loop.time())
-            check_size(self._head_bytes, self._parsing.target)
-        elif is_new:
-            self._deadlines.begin(self._loop.time())
-        else:
-            self._wire_bytes += size_bytes
-            if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
-                raise HttpError(400, "Invalid chunks: too much between them")
-
-    def on_message_begin(self) -> None:
-        """Begin a request (called by the parser)."""
-        self._reading = HEAD
-        self._is_new = True
-        self._head_bytes = 0
-        self._parsing = Request(self)
-
-    def on_url(self, url: bytes) -> None:
-        """Add a part of the request's target (called by the parser)."""
-        self._parsing.target += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header field (called by the parser); ignore trailers after a chunked body."""
-        if self._reading is not HEAD:
-            return
-        name, value = name.lower(), value.strip(b" \t")
-        if name == b"expect" and value.lower() == b"100-continue":
-            self._parsing.expects_continue = True
-        self._parsing.headers.append((name, value))
-
-    def on_headers_complete(self) -> None:
-        """Finish the head (called by the parser). Raises HttpError if it is not served."""
-        parser, request = self._parser, self._parsing
-        # A head within one slice is small.
-        size_bytes = 0 if self._is_new else count_bytes(request.target, request.headers)
-        check_size(size_bytes, request.target)
-        version = parser.get_http_version()
-        target, query = check_head(version, request.target, request.headers)
-        if parser.should_upgrade():
-            return
-        path = target.decode("ascii")
+    def _add(self, request: Request) -> None:
+        request.connection = self
         request.began_s = time.perf_counter()
         request.id = find_request_id(request.headers)
-        request.method = parser.get_method().decode("ascii")
-        request.path = urllib.parse.unquote(path) if "%" in path else path
-        request.query = query
-        if version == "1.0":
-            request.expects_continue = False
-        elif parser.should_keep_alive() and self._deadlines.stop_s is None:
-            request.keep_alive = True
+        if self._deadlines.stop_s is not None:
+            request.keep_alive = False
         self._receiving = request
         self._waiting.append(request)
-        self._reading = BODY
-        self._is_new = True
-        self._body_bytes = self._wire_bytes = 0
 
-    def on_body(self, body: bytes) -> None:
-        """Add a part of the body (called by the parser). Raises HttpError if it is too large."""
-        size_bytes = len(body)
-        self._body_bytes += size_bytes
+    def _add_body(self, part: bytes) -> None:
+        """Add a part of the body. Raises HttpError if it is too large."""
         request = self._receiving
+        assert request is not None
         if request.status:  # data after the answer is discarded
-            if self._body_bytes > DRAIN_BYTES:
+            if self._receiver.body_bytes > DRAIN_BYTES:
                 raise HttpError(413, "Request body too large")
             return
+        size_bytes = len(part)
         self._held_bytes += size_bytes
         self.registry.body_bytes += size_bytes
         if self.registry.body_bytes > self.registry.max_body_bytes:
             raise HttpError(503, UNAVAILABLE)
-        request.receive(body)
+        request.receive(part)
         if request.body_bytes > AHEAD_BYTES and not request.max_bytes:
             self._pause_reading()
 
-    def on_message_complete(self) -> None:
-        """Finish the request (called by the parser)."""
-        if self._reading is HEAD:
-            return  # an upgrade offer, which `_feed` declines
-        self._reading = BETWEEN
-        if self._receiving.keep_alive and not self._parser.should_keep_alive():
-            self._receiving.keep_alive = False  # a trailer closed the connection for the parser
-            if self._receiving.is_answered:
-                self._close()
-        if self._receiving.is_answered:
-            self._deadlines.begin(self._loop.time())
-        else:
-            self._receiving.complete()
+    def _end_body(self) -> None:
+        request, self._receiving = self._receiving, None
+        assert request is not None
+        if not request.is_answered:
+            request.complete()
+            return
+        if not request.keep_alive:  # because of a trailer
+            self._close()
+        self._deadlines.begin(self._loop.time())
 
     def _pause_reading(self) -> None:
         if not self._is_paused:
@@ -328,12 +234,16 @@ class Connection(asyncio.Protocol):
         self.registry.body_bytes -= size_bytes
         self._held_bytes -= size_bytes
 
-    # Sending
+    # Answering
+
+    def _find_last(self) -> Request | None:
+        """Return the last request whose answer is not complete."""
+        return self._waiting[-1] if self._waiting else self._answering
 
     def _begin_waiting(self) -> None:
         """Begin waiting requests, each after the answer to the previous one."""
         while self._waiting:
-            if not self._answering.is_answered or not self._writable.is_set():
+            if self._answering is not None or not self._writable.is_set():
                 self._pause_reading()
                 return
             if self._is_ending():
@@ -407,14 +317,18 @@ class Connection(asyncio.Protocol):
     def finish(self, request: Request) -> None:
         """Record that the request has its complete answer."""
         request.is_answered = True
+        if request is self._answering:
+            self._answering = None
         if request.is_gone:
             return
-        if self._reading is BETWEEN or self._reading is DRAINING:
+        is_incomplete = not self._is_draining and (
+            self._receiving is not None or self._receiver.is_in_head
+        )
+        if not is_incomplete:
             self._deadlines.begin(self._loop.time())
         if not request.keep_alive:
-            self._receiving = request
             self._waiting.clear()  # requests sent after it are not run
-            if self._reading in (HEAD, BODY):
+            if is_incomplete:
                 self._drain_input()
             self._close()
         if self._held_bytes:
@@ -441,77 +355,80 @@ class Connection(asyncio.Protocol):
         """Refuse or cut off a client that has kept the connection waiting for too long."""
         if not self.is_connected:
             return  # the TLS handshake has its own deadline
+        reading = self._reading
         unsent_bytes = self._transport.get_write_buffer_size()
         if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
             self.abort()
-        elif self._reading is not BODY and not self._receiving.is_answered:
+        elif reading is not Reading.BODY and self._find_last() is not None:
             return  # the client is waiting for the answer
-        elif self._reading is not DRAINING and self._is_paused:
+        elif reading is not Reading.DRAINING and self._is_paused:
             self._deadlines.begin(now_s)  # the client is waiting for this server to read
-        elif self._deadlines.is_over(now_s, self._reading, self._body_bytes):
-            if self._reading in (HEAD, BODY):
+        elif self._deadlines.is_over(
+            now_s, reading, self._drained_bytes if self._is_draining else self._receiver.body_bytes
+        ):
+            if reading in (Reading.HEAD, Reading.BODY):
                 has_stopped = self._deadlines.has_stopped(now_s)
                 self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
-            elif self._reading is BETWEEN and not self._is_ending():
+            elif reading is Reading.BETWEEN and not self._is_ending():
                 self._close()
             else:
                 self.abort()
 
     def _drain_input(self) -> None:
         """Discard incoming data for a limited time."""
-        self._reading = DRAINING
-        self._body_bytes = 0
+        self._is_draining = True
+        self._receiving = None
+        self._drained_bytes = 0
         self._deadlines.begin(self._loop.time())
         if self._deadlines.stop_s is None:
             self._lingers = True
 
-    def _refuse(self, error: BaseException) -> None:
+    def _refuse(self, error: Exception) -> None:
         """Answer with the error, read no other request, and end the connection.
 
         If an earlier request has no complete answer yet, do not send the error, which the client would
         take for that answer; end the connection after it.
         """
         # If a part of the body was received, log and metrics record the status for this request.
-        request = self._receiving if self._reading is BODY else None
         # Otherwise only the head, or a part of it, is known.
-        headers = self._parsing.headers if self._reading is HEAD else ()
-        unread = Request(self, find_request_id(headers))
-        # Before the target is received, the parser still has the method of an earlier request.
-        if self._reading is HEAD and self._parsing.target:
-            unread.method = self._parser.get_method().decode("ascii")
+        request = self._receiving or self._receiver.partial_request()
+        request.id = request.id or find_request_id(request.headers)
         if isinstance(error, MemoryError):
             error = HttpError(503, UNAVAILABLE)  # the request was not begun
-        response = public_error(error, (request or unread).id)
-        was_answered = request is not None and request.is_answered
+        response = public_error(error, request.id)
+        was_answered = request.is_answered
         is_answering = self._abandon_incomplete()
         if self._is_ending():
             return  # an earlier answer ends the connection
         self._drain_input()
         if not is_answering:
-            if request is None:
-                unread.respond_error(response)
-            elif not was_answered:
-                again = Request(self, request.id, request.method, lines=request.lines)
-                again.respond_error(response)
-                request.status = again.status
+            if not was_answered:
+                self._respond_error(request, response)
             self.release(self._held_bytes)
             self._close()
         self.resume_reading()
 
+    def _respond_error(self, request: Request, error: ResumesError | HttpError) -> None:
+        """Answer a request that the application does not answer, or that was abandoned."""
+        answered = Request(request.method, id=request.id, lines=request.lines)
+        answered.connection = self
+        answered.respond_error(error)
+        request.status = answered.status
+
     def _abandon_incomplete(self) -> bool:
         """Abandon the incomplete request. Return whether another one awaits its answer."""
         request = self._receiving
-        if self._reading is BODY and not request.status:
+        if request is not None and not request.status:
             request.leave()
             if request is self._answering:
-                request = Request(self, is_answered=True)  # earlier ones are answered
+                self._answering = None
             else:
                 self._waiting.pop()
-                request = self._waiting[-1] if self._waiting else self._answering
-            self._receiving = request
         # Complete requests sent earlier are still answered.
         self._begin_waiting()
-        if request.is_answered:
+        self._receiving = None
+        last = self._find_last()
+        if last is None:
             return False
-        request.keep_alive = False
+        last.keep_alive = False
         return True

@@ -46,8 +46,13 @@ class Deadlines:
         self.stop_s: float | None = None
         """When the service began to stop, which leaves STOP_S for an incomplete request."""
 
-    def begin(self, now_s: float) -> None:
-        """Restart the time: the connection begins to receive something else, or nothing."""
+    def begin(self, now_s: float, *, is_head: bool = False) -> None:
+        """Restart the time: the connection begins to receive something else, or nothing.
+
+        The time of the first head began with the connection.
+        """
+        if is_head and self._is_new:
+            return
         self._is_new = False
         self._since_s = self._progress_s = now_s
         self._seen_bytes = 0

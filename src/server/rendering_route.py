@@ -73,7 +73,7 @@ class RenderingRoute:
         if known := find_tags(request.headers, b"if-none-match", with_weak=True):
             tag = await self._make_tag(stored, choice, brand, ends_at)
             if tag in known or b"*" in known:
-                request.respond_not_modified([(b"etag", tag), *_CACHED])
+                request.respond(304, b"", [(b"etag", tag), *_CACHED])
                 return
         del stored  # frees memory while waiting; it is read again
         try:

@@ -1,8 +1,4 @@
-"""A request: checking its head, and answering it in JSON, with errors in the common format.
-
-A proxy and this server must never read different requests from the same bytes: ambiguous heads are
-refused, not repaired (RFC 9112, 11.2; docs/api.md, Limits). The parser itself refuses broken lines,
-misplaced white space, and lengths that are not numbers or contradict each other.
+"""A request: reading its body, and answering it in JSON, with errors in the common format.
 
 An error of any layer is `{"error": str, "status": int}`, possibly with `requestId`, `retryAfter` and
 `issues` (docs/api.md, Errors). Domain errors do not know HTTP; `STATUSES` maps them to statuses.
@@ -32,7 +28,6 @@ from resumes.errors import (
     StoreError,
     TooLarge,
 )
-from resumes.store.api_keys import KeyHolder
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -96,7 +91,7 @@ class ClientGone(Exception):
 
 
 class ResponseWriter(Protocol):
-    """The part of a connection that a request uses."""
+    """The connection, as far as a request uses it."""
 
     def write(self, data: bytes) -> None:
         """Queue the data to be sent in this turn of the event loop."""
@@ -121,11 +116,7 @@ class ResponseWriter(Protocol):
 class Request:
     """A request, its state while it is handled, and its answer."""
 
-    carrier: ResponseWriter
-
-    id: str = ""
     method: str = ""
-    target: bytes = b""
     path: str = ""
     """The decoded path."""
     query: bytes = b""
@@ -133,11 +124,15 @@ class Request:
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Header fields with names in lower case."""
 
+    id: str = ""
+
     keep_alive: bool = False
     """Whether the connection stays open after the answer."""
 
     expects_continue: bool = False
     """Whether the client waits for a 100 (Continue) before it sends the body."""
+
+    connection: ResponseWriter = field(init=False)
 
     began_s: float = 0.0
     """When the head was complete."""
@@ -148,8 +143,9 @@ class Request:
     operation: str = ""
     """The operation's name in logs and metrics; empty if there is none."""
 
-    holder: KeyHolder | None = None
-    """The holder of the request's key; None until that is known."""
+    account_id: str = ""
+    key_id: str = ""
+    """The request's account and key; empty until the key is known to be valid."""
 
     status: int = 0
     """The status of the answer; 0 until it has begun."""
@@ -197,7 +193,7 @@ class Request:
         self._ask_for_body(0)
         while not self.is_gone:
             if self._chunks or self.is_whole:
-                self.carrier.release(self.body_bytes)
+                self.connection.release(self.body_bytes)
                 self.body_bytes = 0
                 return self._take_chunks()
             await self._wait_for_body()
@@ -207,14 +203,14 @@ class Request:
         self.max_bytes = max_bytes
         if self.expects_continue and not self.is_gone:
             self.expects_continue = False
-            self.carrier.write(CONTINUE)
+            self.connection.write(CONTINUE)
 
     def _take_chunks(self) -> bytes:
         chunks, self._chunks = self._chunks, []
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _wait_for_body(self) -> None:
-        self.carrier.resume_reading()
+        self.connection.resume_reading()
         self._changed = asyncio.Event()
         await self._changed.wait()
 
@@ -242,9 +238,10 @@ class Request:
     # Its answer
 
     def respond(self, status: int, body: bytes, headers: Headers = ()) -> None:
-        """Answer with a JSON body."""
-        self._begin(status, _JSON + _BODY % len(body), headers, body)
-        self.carrier.finish(self)
+        """Answer with a JSON body; 304, if the client's copy is current, has none."""
+        about = b"" if status == 304 else _JSON + _BODY % len(body)
+        self._begin(status, about, headers, body)
+        self.connection.finish(self)
 
     def respond_error(self, error: ResumesError | HttpError) -> None:
         """Answer with the error."""
@@ -269,15 +266,10 @@ class Request:
             headers = [RETRY_AFTER]
         self.respond(status, orjson.dumps(body), headers)
 
-    def respond_not_modified(self, headers: Headers) -> None:
-        """Answer 304: the client's copy is current."""
-        self._begin(304, b"", headers, b"")
-        self.carrier.finish(self)
-
     def cut_off(self) -> None:
         """End the connection within the answer, so that the client notices the missing rest."""
         self.leave()
-        self.carrier.abort()
+        self.connection.abort()
 
     async def respond_file(self, body: bytes, headers: Headers) -> None:
         """Answer 200 with a body of any size, as fast as the client reads it."""
@@ -287,11 +279,11 @@ class Request:
             # One slice per turn of the loop, in which the previous one can be sent: a client that does
             # not read costs the memory of one slice, not of a full copy.
             await asyncio.sleep(0)
-            await self.carrier.drain()
+            await self.connection.drain()
             if self.is_gone:
                 return
-            self.carrier.write(body[start : start + FILE_SLICE_BYTES])
-        self.carrier.finish(self)
+            self.connection.write(body[start : start + FILE_SLICE_BYTES])
+        self.connection.finish(self)
 
     def _begin(self, status: int, about: bytes, headers: Headers, body: bytes) -> None:
         if self.is_gone:
@@ -309,7 +301,7 @@ class Request:
         answer += [b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"]
         if self.method != "HEAD":
             answer.append(body)
-        self.carrier.write(b"".join(answer))
+        self.connection.write(b"".join(answer))
         self.status = status
 
 
@@ -365,78 +357,3 @@ def parse_fields(
             raise InvalidArgument(f"{name} is repeated")
         fields[name] = value
     return fields
-
-
-HEAD_BYTES = 64 * 1024
-"""The largest head, including the request line."""
-
-TARGET_BYTES = 8 * 1024 - 16
-"""The longest request target: with method and version it makes a request line of 8 KiB."""
-
-MAX_FIELDS = 100
-"""The largest number of header fields."""
-
-HOST = re.compile(rb"[A-Za-z0-9._~%!$&'()*+,;=-]*(?::[0-9]*)?|\[[0-9A-Fa-f:.]+\](?::[0-9]*)?")
-ABSOLUTE = re.compile(rb"https?://([^/:][^/]*)", re.IGNORECASE)
-"""The beginning, up to the path, of a target in absolute form. It must not contain user info."""
-
-ENCODED_STRUCTURE = re.compile(rb"%(?:2[ef]|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
-"""Percent-encoded dots, slashes, backslashes and control characters in a path."""
-
-
-def check_head(version: str, target: bytes, headers: Headers) -> tuple[bytes, bytes]:
-    """Return the path and the query of a complete head, whose size was checked. Raises HttpError
-    if it is not served.
-
-    `headers` have names in lower case. The host of a target in absolute form replaces the Host header
-    (RFC 9112, 3.2.2), but neither affects the answer here.
-    """
-    if len(headers) > MAX_FIELDS:
-        raise HttpError(431, f"Too many header fields: at most {MAX_FIELDS}")
-    if version not in ("1.1", "1.0"):
-        raise HttpError(400, f"HTTP/{version} is not supported: use HTTP/1.1")
-    path, _, query = target.partition(b"?")
-    if path[:1] != b"/" and (absolute := ABSOLUTE.match(path)) and _is_host(absolute[1]):
-        path = path[absolute.end() :] or b"/"
-    if path[:1] != b"/" or b"#" in target:
-        raise HttpError(400, "Invalid request target: it must be a path, as in /api/v1/resumes")
-    if b"%" in path and ENCODED_STRUCTURE.search(path):
-        raise HttpError(400, "Invalid request target: an encoded dot, slash or control character")
-    hosts = codings = 0
-    for name, value in headers:
-        if name == b"host":
-            hosts += 1
-            if not _is_host(value):
-                raise HttpError(400, "Invalid Host: it must be a name or an address")
-        elif name == b"transfer-encoding":
-            codings += 1
-            if version == "1.0" or codings > 1:
-                raise HttpError(
-                    400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once"
-                )
-            if value.lower() != b"chunked":
-                raise HttpError(
-                    501, "Unsupported transfer coding: send chunked, or a Content-Length"
-                )
-    if hosts != 1 and (hosts or version == "1.1"):
-        raise HttpError(400, "Missing Host" if not hosts else "More than one Host")
-    return path, query
-
-
-@functools.lru_cache(maxsize=64)  # a client always sends the same host
-def _is_host(value: bytes) -> bool:
-    return HOST.fullmatch(value) is not None
-
-
-def count_bytes(target: bytes, headers: Headers) -> int:
-    """Return the size of a complete head."""
-    # Includes ": " and a line break for each field, and the rest of the request line.
-    return len(target) + 16 + sum(len(name) + len(value) + 4 for name, value in headers)
-
-
-def check_size(head_bytes: int, target: bytes) -> None:
-    """Raise HttpError if a head, perhaps still incomplete, is too large."""
-    if len(target) > TARGET_BYTES:
-        raise HttpError(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
-    if head_bytes > HEAD_BYTES:
-        raise HttpError(431, f"Request head too large: the limit is {HEAD_BYTES} bytes")

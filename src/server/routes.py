@@ -121,15 +121,7 @@ class Routes:
         query = parse_query(request.query)
         if query.q is not None:
             return self._search(request, holder, query)
-        page = stored_resumes.list_page(
-            self._store,
-            holder.account_id,
-            cursor=query.cursor,
-            limit=query.limit,
-            is_newest_first=query.is_newest_first,
-            label=query.label,
-            is_latest=query.latest,
-        )
+        page = stored_resumes.list_page(self._store, holder.account_id, **query.page())
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
         return None
 
@@ -139,15 +131,7 @@ class Routes:
         if query.q is not None:
             await self._search(request, holder, query)
             return
-        page = await stored_resumes.list_page_async(
-            self._store,
-            holder.account_id,
-            cursor=query.cursor,
-            limit=query.limit,
-            is_newest_first=query.is_newest_first,
-            label=query.label,
-            is_latest=query.latest,
-        )
+        page = await stored_resumes.list_page_async(self._store, holder.account_id, **query.page())
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
 
     async def _search(self, request: Request, holder: KeyHolder, query: "ListQuery") -> None:
@@ -159,16 +143,7 @@ class Routes:
         def find() -> SearchResult:
             if request.is_gone:
                 raise ClientGone
-            return find_page(
-                self._store,
-                holder.account_id,
-                query.q or "",
-                cursor=query.cursor,
-                limit=query.limit,
-                is_newest_first=query.is_newest_first,
-                label=query.label,
-                is_latest=query.latest,
-            )
+            return find_page(self._store, holder.account_id, query.q or "", **query.page())
 
         unavailable: StoreUnavailable | None = None
         try:
@@ -208,7 +183,7 @@ class Routes:
         tag = entity_tag(body, stored.entry.updated_at)
         known = find_tags(request.headers, b"if-none-match", with_weak=True)
         if known and not known.isdisjoint((tag, b"*")):
-            request.respond_not_modified([(b"etag", tag)])
+            request.respond(304, b"", [(b"etag", tag)])
         else:
             request.respond(200, body, [(b"etag", tag)])
 
@@ -470,10 +445,15 @@ class ListQuery(NamedTuple):
     latest: bool = False
     """Whether only each person's newest resume is listed."""
 
-    @property
-    def is_newest_first(self) -> bool:
-        """Whether the newest resumes come first."""
-        return self.sort is Sort.NEWEST
+    def page(self) -> dict[str, Any]:
+        """Return the arguments of the store's functions that find a page."""
+        return {
+            "cursor": self.cursor,
+            "limit": self.limit,
+            "is_newest_first": self.sort is Sort.NEWEST,
+            "label": self.label,
+            "is_latest": self.latest,
+        }
 
 
 def parse_query(query: bytes) -> ListQuery:

@@ -365,7 +365,9 @@ def test_a_resume_is_created_over_a_target_as_for_a_proxy(client: Client) -> Non
 # What fails in the middle
 
 
-@pytest.mark.parametrize("place_of_it", ["check_head", "count_bytes", "Request.receive"])
+@pytest.mark.parametrize(
+    "place_of_it", ["receiver.check_head", "receiver.count_bytes", "request.Request.receive"]
+)
 def test_an_error_of_ours_while_a_request_is_read_is_500_and_logged(
     client: Client,
     monkeypatch: pytest.MonkeyPatch,
@@ -375,7 +377,7 @@ def test_an_error_of_ours_while_a_request_is_read_is_500_and_logged(
     def fail(*_: object) -> None:
         raise AttributeError("a slip")
 
-    monkeypatch.setattr(f"server.connection.{place_of_it}", fail)
+    monkeypatch.setattr(f"server.{place_of_it}", fail)
     request = keyed(client, kept(a_create(a_body(), b"X-Long: " + b"x" * 20_000)))
 
     answer = exchange(client.url, request * 2)

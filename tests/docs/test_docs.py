@@ -28,7 +28,7 @@ from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from resumes.watched_names import SYSTEM_FOLDERS, TEMPORARY
-from server import connections, deadlines, rate_limits, rendering_route, request, routes
+from server import connections, deadlines, rate_limits, receiver, rendering_route, routes
 from server.openapi import document_bytes
 from server.request import STATUSES
 from tests.chaos import campaign
@@ -382,8 +382,8 @@ SENTENCES: Final = {
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
         f"more than {rate_limits.MIN_REMAINING:,} tokens are left, the number may be "
         f"too low by up to {rate_limits.BATCH_TOKENS} for each additional worker. The number is exact if the key has not been used in the last {as_word(rate_limits.FREQUENT_S)} of a",
-        f"| request line | {size(request.TARGET_BYTES + 16)} |",
-        f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
+        f"| request line | {size(receiver.TARGET_BYTES + 16)} |",
+        f"| request headers | {size(receiver.HEAD_BYTES)}, {receiver.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
         f"| TLS handshake | {TIMEOUT} |",
         f"the first byte of a later request | {TIMEOUT} |",

@@ -45,6 +45,19 @@ NUMBERS: Final = (
 )  # fmt: skip
 
 
+REQUEST_LINES: Final = (
+    b"", b"GET / HTTP/1.1", b"POST /a?b HTTP/1.1", b"HEAD http://a:1/b HTTP/1.0", b"Host: a", b"host:b",
+    b"Content-Length: 3", b"Content-Length: 0", b"content-length:\t03 ", b"Transfer-Encoding: chunked",
+    b"transfer-encoding: gzip", b"Connection: close", b"Connection: keep-alive", b"Connection: upgrade",
+    b"Upgrade: h2c", b"Expect: 100-continue", b"0", b"3", b"a", b"3;a=b", b"abc", b" a", b"X: y",
+)  # fmt: skip
+REQUEST_WORDS: Final = (
+    b" ", b"  ", b"\t", b":", b": ", b"1", b"0", b"/", b"%", b"%2f", b"?", b"#", b";", b",", b", x", b"=", b'"',
+    b"\r", b"\n", b"\x00", b"\x7f", b"\xff", b"GET", b"POST", b"CONNECT", b"PRI", b"HTTP/1.1", b"HTTP/1.0",
+    b"chunked", b"close", b"http://", b"a", b"b", b"",
+)  # fmt: skip
+
+
 def changed(data: bytes, chosen: random.Random, change_bytes: ChangeBytes) -> bytes:
     """The input with a few changes; in its value if it is JSON, otherwise in its bytes."""
     if chosen.random() < BYTES_SHARE:
@@ -79,6 +92,28 @@ def changed_line(data: bytes, chosen: random.Random, change_bytes: ChangeBytes) 
     if chosen.random() < BYTES_SHARE:
         lines.insert(at, chosen.choice(lines))
     return b"\n".join(lines)
+
+
+def changed_request(data: bytes, chosen: random.Random, change_bytes: ChangeBytes) -> bytes:
+    """The same of HTTP requests, in their lines."""
+    if chosen.random() < BYTES_SHARE:
+        return change_bytes(data)
+    lines = data.split(b"\r\n")
+    for _ in range(chosen.randint(1, MOST_CHANGES)):
+        at = chosen.randrange(len(lines))
+        match chosen.randrange(5):
+            case 0:
+                lines.insert(at, chosen.choice(lines))
+            case 1:
+                lines.insert(at, chosen.choice(REQUEST_LINES))
+            case 2:
+                del lines[at : at + (len(lines) > 1)]
+            case 3:
+                lines[at] = change_bytes(lines[at])
+            case _:
+                old, new = chosen.sample(REQUEST_WORDS, 2)
+                lines[at] = lines[at].replace(old, new, 1)
+    return b"\r\n".join(lines)
 
 
 def changed_bytes(data: bytes, chosen: random.Random) -> bytes:

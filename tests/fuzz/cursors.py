@@ -85,11 +85,7 @@ def _find_page(listed: Listed, query: bytes) -> Page | None:
         return stored_resumes.list_page(
             listed.store,
             listed.account_id,
-            cursor=asked.cursor,
-            limit=asked.limit,
-            is_newest_first=asked.is_newest_first,
-            label=asked.label,
-            is_latest=asked.latest,
+            **asked.page(),
         )
     except InvalidArgument:
         return None

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz.changing import ChangeBytes, changed, changed_file
+from tests.fuzz.changing import ChangeBytes, changed, changed_file, changed_request
 from tests.fuzz.cursors import check_cursors
 from tests.fuzz.dropped_files import check_dropped_file
+from tests.fuzz.http import check_http
 from tests.fuzz.parsing import check_converting, check_parsing
 from tests.fuzz.shown_text import check_shown_text
 
@@ -47,6 +48,7 @@ TARGETS: Final[Mapping[str, Target]] = {
         Target("converting", check_converting, 48 * 1024, changed),
         Target("cursors", check_cursors, 512),
         Target("dropped_files", check_dropped_file, 96 * 1024, changed_file),
+        Target("http", check_http, 4 * 1024, changed_request),
         Target("shown_text", check_shown_text, 1024),
     )
 }

@@ -1,0 +1,79 @@
+"""What a connection is worth after a refusal: it goes on, or its end was announced."""
+
+import contextlib
+import re
+import socket
+from collections import Counter
+
+import pytest
+
+from resumes.store import api_keys
+from tests.support.api.builders import a_body
+from tests.support.api.hostile_bytes import STATUS
+from tests.support.api.refused import ADA, FRED, RITA, a_request, iter_all
+from tests.support.api.serving import Place, a_connection, read_all
+
+CLOSE = b"Connection: close\r\n"
+NEXT = a_request("GET").replace(b"Id: mine", b"Id: next")
+
+
+def read_first(connection: socket.socket) -> bytes:
+    """The first answer with its body."""
+    received = b""
+    while not (found := re.search(rb"content-length: (\d+)(?s:.*?)\r\n\r\n", received)):
+        received += (chunk := connection.recv(65536))
+        assert chunk, received
+    while len(received) < found.end() + int(found[1]):
+        received += (chunk := connection.recv(65536))
+        assert chunk, received
+    return received
+
+
+def is_incomplete(sent: bytes) -> bool:
+    """Whether the last body is shorter than its request says."""
+    head, _, body = sent.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: *(\d+)\r\n", head + b"\r\n")
+    return length is not None and len(body) < int(length[1])
+
+
+@pytest.mark.parametrize("is_together", [True, False])
+def test_behind_a_refusal_the_next_request_is_answered_unless_the_end_was_announced(
+    place: Place, is_together: bool
+) -> None:
+    ada, fred = place.client(), place.client("free")
+    assert [fred.create(a_body()).status_code for _ in range(5)] == [201] * 5
+    reader = api_keys.create_key(place.store, ada.account, is_read_only=True)
+    keys = {ADA: ada.key.encode(), FRED: fred.key.encode(), RITA: reader.secret.encode()}
+    ends: Counter[str] = Counter()
+    for name, refused in iter_all():
+        if name.startswith("HEAD"):
+            continue  # its answer says how long the body would be
+        sent, after = refused.replace(CLOSE, b"", 1), NEXT
+        for word, key in keys.items():
+            sent, after = (
+                each.replace(b"Bearer " + word, b"Bearer " + key) for each in (sent, after)
+            )
+        with a_connection(place.url) as connection:
+            connection.sendall(sent + (after if is_together else b""))
+            answers = read_first(connection)
+            # It may have ended already, and then some of what is sent resets it.
+            with contextlib.suppress(ConnectionError):
+                if not is_together:
+                    connection.sendall(after)
+                if is_incomplete(sent):  # of which the next request is a part
+                    connection.shutdown(socket.SHUT_WR)
+                answers += read_all(connection)
+        head = answers.partition(b"\r\n\r\n")[0]
+        statuses = [int(status) for status in STATUS.findall(answers)]
+        assert statuses[0] >= 400, name
+        if b"connection: close" in head or is_incomplete(sent):
+            assert len(statuses) == 1, name
+            ends["closed"] += 1
+        else:
+            assert statuses[1:] == [200], name
+            assert answers.count(b"x-request-id: next\r\n") == 1, name
+            ends["kept"] += 1
+    assert min(ends["closed"], ends["kept"]) > 50, ends
+    assert ada.ids() == []
+    ada.close()
+    fred.close()
