@@ -121,7 +121,6 @@ AREAS: Final[Mapping[str, Area]] = {
             "api/test_receiver.py",
             "api/test_refusals.py",
             "api/test_service.py",
-            "fuzz/test_corpus.py",
         ),
     ),
     "quota": Area(("resumes/store/creation.py",), ("store/test_creating.py",)),
