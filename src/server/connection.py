@@ -11,7 +11,6 @@ import time
 from collections import deque
 from typing import Any, Final
 
-from resumes.errors import ResumesError
 from server.app import App, public_error
 from server.deadlines import STOP_S, Deadlines, Reading
 from server.receiver import SLICE_BYTES, Receiver
@@ -94,7 +93,9 @@ class Connection(asyncio.Protocol):
             self.registry.add(self.check, is_refused=True)
             self._lingers = True
         self._is_draining = True
-        self._respond_error(Request(id=find_request_id(())), HttpError(503, UNAVAILABLE))
+        request = Request(id=find_request_id(()))
+        request.connection = self
+        request.respond_error(HttpError(503, UNAVAILABLE))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release everything that the connection held."""
@@ -403,17 +404,14 @@ class Connection(asyncio.Protocol):
         self._drain_input()
         if not is_answering:
             if not was_answered:
-                self._respond_error(request, response)
+                # As a request of its own: the application's code may still use the one that it has.
+                answered = Request(request.method, id=request.id, lines=request.lines)
+                answered.connection = self
+                answered.respond_error(response)
+                request.status = answered.status
             self.release(self._held_bytes)
             self._close()
         self.resume_reading()
-
-    def _respond_error(self, request: Request, error: ResumesError | HttpError) -> None:
-        """Answer a request that the application does not answer, or that was abandoned."""
-        answered = Request(request.method, id=request.id, lines=request.lines)
-        answered.connection = self
-        answered.respond_error(error)
-        request.status = answered.status
 
     def _abandon_incomplete(self) -> bool:
         """Abandon the incomplete request. Return whether another one awaits its answer."""
