@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
