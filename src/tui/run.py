@@ -25,7 +25,8 @@ from resumes.errors import InvalidArgument
 from resumes.text import counted
 from tui.app import ResumesApp
 from tui.keys import MODES
-from tui.text import aligned, safe_text
+from tui.text import safe_text
+from tui.widths import aligned
 
 if TYPE_CHECKING:
     from resumes.store.sqlite.first_rows import FirstRows

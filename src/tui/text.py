@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NewType
 
-from rich._unicode_data import load as load_widths
-from rich.cells import cell_len, get_character_cell_size
 from textual.app import App
 from textual.content import Content
 from textual.message import Message
@@ -23,6 +21,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
 
+import tui.widths  # noqa: F401 - all that measures text imports this module
 from resumes import clock
 from resumes.text import replaced
 
@@ -46,38 +45,6 @@ _INVISIBLE: Final = ("Cc", "Cf")
 """General categories (Unicode) of invisible characters."""
 
 _LINE_ENDS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
-
-
-# Rich counts zero cells for a spacing mark (frequent in Hindi, Tamil and Burmese); wcwidth(), and
-# with it tmux, xterm.js and others, counts one.
-_WIDTHS: Final = load_widths().widths
-_WIDTHS[:] = [  # type: ignore[index]  # it is a list
-    measured
-    for first, last, cells in _WIDTHS
-    for measured in (
-        [(first, last, cells)]
-        if cells or last > 0x1FFFF  # there are no marks beyond
-        else ((at, at, int(unicodedata.category(chr(at)) == "Mc")) for at in range(first, last + 1))
-    )
-]
-get_character_cell_size.cache_clear()
-
-_UNSURE: Final = re.compile(
-    "[\u0900-\u109f\u1700-\u1cff\ua800-\uabff\U00011000-\U00011fff\U0001f000-\U0001faff][^\0-\x7e]*"
-)
-"""Text whose width differs between terminals: scripts with spacing marks, and emoji."""
-
-
-def aligned(drawn: str) -> str:
-    """Return the text with escape sequences that continue at the counted column in any terminal."""
-
-    def align(found: re.Match[str]) -> str:
-        if not (cells := cell_len(found[0])):
-            return found[0]
-        # Clear the cells, draw the text from their start, then move from there to their end.
-        return f"\x1b7{' ' * cells}\x1b8{found[0]}\x1b8\x1b[{cells}C"
-
-    return _UNSURE.sub(align, drawn)
 
 
 def safe_text(text: str) -> SafeText:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import subprocess
 import sys
 import time
 import unicodedata
@@ -21,7 +22,8 @@ from tests.support.terminal.builders import a_document, stored
 from tests.support.terminal.console import Picture
 from tests.support.terminal.driving import copied, leads, running
 from tui.clipboard import request
-from tui.text import aligned, joined, quota_bar, safe, safe_lines, safe_text
+from tui.text import joined, quota_bar, safe, safe_lines, safe_text
+from tui.widths import aligned
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))
 
@@ -226,6 +228,13 @@ def test_the_bar_says_it_in_text_too(used: int, maximum: int | None, expected: s
 
 
 # How far a text goes.
+
+
+def test_rich_alone_counts_no_cell_for_a_spacing_mark() -> None:
+    """Once this fails, `tui/widths.py` need not correct Rich's table."""
+    program = "from rich.cells import cell_len; print(cell_len('\N{DEVANAGARI SIGN VISARGA}'))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout == b"0\n"
 
 
 def test_a_spacing_mark_has_a_cell_as_in_most_terminals() -> None:
