@@ -138,7 +138,7 @@ class ResumesApp(App[int]):
         self._own_keys: Mapping[str, str] = {}
         self._read_only = read_only
         self._first_screen = screen
-        self._order = KeyQueue(self, self._hand_on)
+        self._keys = KeyQueue(self, self._hand_on)
 
     def compose(self) -> ComposeResult:
         """Yield the widgets shown until the store is open."""
@@ -190,7 +190,7 @@ class ResumesApp(App[int]):
         for mode in MODES:  # each module is imported when its mode is first shown
             self.add_mode(mode.name, partial(lambda mode: mode.load()(session), mode))
         self.switch_mode(self._first_screen)
-        self._order.start(self._own_keys)
+        self._keys.start()
         self._refresh_glance(session)
         self.set_interval(session.refresh_s or REFRESH_S, partial(self._refresh_glance, session))
         self.set_interval(DUE_CHECK_S, partial(self._delete_due, session))
@@ -314,13 +314,11 @@ class ResumesApp(App[int]):
             is_over.set()
 
     async def on_event(self, event: events.Event) -> None:
-        """Queue keys behind the key in progress; handle other events immediately."""
+        """Queue keys behind one that opens a line; handle other events immediately."""
         if isinstance(event, events.Key) and not event.is_forwarded:
-            await self._order.put(event)
+            await self._keys.put(event)
         else:
             await super().on_event(event)
-            if isinstance(event, events.Key):
-                self._order.end(event)
 
     def on_key(self, event: events.Key) -> None:
         """Show why the key does nothing here."""

@@ -44,7 +44,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tui.app import MAX_TYPED, ResumesApp
-from tui.key_queue import LIMIT_S
+from tui.key_queue import FORM_S
 from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
@@ -322,7 +322,7 @@ async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) ->
         await leads(pilot, "escape", "all accounts")
 
 
-# Keys that arrive together act one after the other.
+# Keys that arrive together: those after one that opens a line are for that line.
 
 
 @pytest.mark.slow
@@ -341,7 +341,7 @@ async def test_what_follows_a_key_that_opens_a_line_is_text_however_slow_the_lis
 ) -> None:
     stored(store, a_document(title="Mine"))
     async with running(store, "Mine", settings=Settings(keymap=keymap)) as pilot:
-        pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * LIMIT_S)
+        pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * FORM_S)
         pilot.app.simulate_key(key)
         sends(pilot.app, typed)
 
