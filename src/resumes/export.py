@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import msgspec.json
 import orjson
@@ -26,8 +26,8 @@ from resumes.analyzer import (
     shown_view,
     to_jsonresume,
 )
-from resumes.errors import InvalidArgument, NotFound
-from resumes.output_files import OutputFile, drafted
+from resumes.errors import Conflict, InvalidArgument, NotFound
+from resumes.output_files import OutputFile, drafted, explained, reserved
 from resumes.rendering import (
     DEFAULT_CHOICE,
     FileType,
@@ -37,8 +37,10 @@ from resumes.rendering import (
     TooLong,
 )
 from resumes.rendering.book import MAX_RESUMES, Book
+from resumes.rendering.branding import load_branding
 from resumes.rendering.fonts import font_folders
 from resumes.rendering.page import file_name
+from resumes.settings import Settings
 from resumes.spreadsheet import CANDIDATES_START, CSV_START, csv_line, csv_row
 from resumes.store import stored_resumes
 from resumes.store.search import iter_entries
@@ -219,48 +221,40 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         return path
 
 
-class SingleFile:
-    """A new file for all resumes of an export, such as `resumes.csv`. With `overwrite` it may replace an
-    earlier one, which begins with `start`; a message calls such files `plural`.
+@contextlib.contextmanager
+def single_file(
+    path: Path, *, remedy: str = "choose another file", start: bytes | None = None
+) -> Iterator[OutputFile]:
+    """Reserve a new file for all resumes of an export, such as `resumes.csv`. An earlier one may be
+    replaced if it begins with `start`.
 
-    Create it before a store is opened, as an `OutputFile`, whose errors it raises.
+    Raises the errors of an `OutputFile`. Enter the block before a store is opened.
     """
-
-    def __init__(
-        self, path: Path, plural: str = "", start: bytes = b"", *, overwrite: bool = False
-    ) -> None:
-        remedy = (
-            f"--overwrite replaces only {plural}. Choose another file"
-            if overwrite
-            else "choose another file, or replace an earlier export with --overwrite"
-        )
-        self._output = OutputFile(
-            path,
-            remedy=remedy,
-            may_replace=lambda file: overwrite and file.read(len(start)) == start,
-        )
-        self.path = path
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
-        """Open the file. It appears, complete, at the end of the block."""
-
-        def finish(draft: Path, path: Path) -> None:
-            self._output.put(draft)
-
-        with self._output.explained(), drafted(self.path, finish, mode=0o666) as file:
-            yield file
+    with contextlib.ExitStack() as stack:
+        with explained(path):
+            stack.enter_context(reserved(path))
+            output = OutputFile(
+                path,
+                remedy=remedy,
+                may_replace=lambda file: start is not None and file.read(len(start)) == start,
+            )
+        yield output
 
 
-def new_file(folder: Path, name: str) -> SingleFile:
-    """Return a new file in the folder, which is created if it is missing; numbered if the name is taken.
+@contextlib.contextmanager
+def new_file(folder: Path, name: str) -> Iterator[OutputFile]:
+    """Reserve a new file in the folder, which is created if it is missing; numbered if the name is taken.
 
     Raises InvalidArgument if that fails.
     """
     with _explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        paths = itertools.chain([folder / name], _numbered(folder / name))
-        return SingleFile(next(path for path in paths if not os.path.lexists(path)))
+    with contextlib.ExitStack() as stack:
+        for path in itertools.chain([folder / name], _numbered(folder / name)):
+            with contextlib.suppress(Conflict):
+                file = stack.enter_context(single_file(path))
+                break
+        yield file
 
 
 def _numbered(path: Path) -> Iterator[Path]:
@@ -313,18 +307,67 @@ class ExportSummary:
     """Names of the sections that the format does not have, each once."""
 
 
+def open_exporter(
+    settings: Settings,
+    account: str,
+    kind: ExportFormat,
+    choice: PageOptions = DEFAULT_CHOICE,
+    *,
+    is_book: bool = False,
+    label: str | None = None,
+) -> Exporter:
+    """Return an exporter with the account's house style. A book is named after the label or the account."""
+    brand = load_branding(settings.home, account).brand
+    book = Book(label or account, [account] if label else [], choice, brand) if is_book else None
+    return Exporter(
+        kind,
+        settings.format,
+        home=settings.home,
+        choice=choice,
+        book=book,
+        brand=brand,
+        renderers=settings.renderers,
+    )
+
+
 def export_resumes(
     exporter: Exporter,
     resumes: Iterable[StoredResume],
-    write: Callable[[Exported], bool],
+    to: OutputFile | Callable[[Exported], bool],
     *,
     on_count: Callable[[int], None] = lambda exported: None,
 ) -> ExportSummary:
-    """Export the resumes, and call `write` for each, which returns whether its file's name was taken.
+    """Export the resumes to one file, a book or a table; or call `to` for each, which returns whether its
+    file's name was taken.
 
     A resume that cannot be drawn is listed in the summary, and the export continues. Raises
-    InvalidArgument if a file cannot be written; files that were written before stay.
+    InvalidArgument if a file cannot be written, or no resume of a book drawn; files that were written
+    before stay.
     """
+    if not isinstance(to, OutputFile):
+        return _export_each(exporter, resumes, to, on_count)
+    with to.opened(mode=0o666) as file:
+
+        def write(exported: Exported) -> bool:
+            file.write(exported.body)
+            return False
+
+        file.write(CSV_START if exporter.is_table else b"")
+        summary = _export_each(exporter, resumes, write, on_count)
+        if exporter.book is not None:
+            if not summary.exported:
+                why = f": {summary.failed[0][1]}" if summary.failed else ""
+                raise InvalidArgument(f"No resume of the book could be drawn{why}")
+            file.write(exporter.finish_book())
+    return summary
+
+
+def _export_each(
+    exporter: Exporter,
+    resumes: Iterable[StoredResume],
+    write: Callable[[Exported], bool],
+    on_count: Callable[[int], None],
+) -> ExportSummary:
     summary = ExportSummary()
     for resume, get_exported in _iter_exported(exporter, resumes):
         on_count(summary.exported)
@@ -387,33 +430,7 @@ def list_for_book(resumes: Iterable[StoredResume]) -> list[StoredResume]:
         raise InvalidArgument("There are no resumes for the book")
     if len(found) > MAX_RESUMES:
         raise InvalidArgument(
-            f"A book holds up to {MAX_RESUMES} resumes: choose fewer with --label or --filter, or write "
-            "each resume to a file of its own with --to"
+            f"A book holds up to {MAX_RESUMES} resumes: choose fewer, by a label or a search, or write each "
+            "resume to a file of its own"
         )
     return found
-
-
-def export_to_file(
-    exporter: Exporter,
-    resumes: Iterable[StoredResume],
-    file: BinaryIO,
-    *,
-    on_count: Callable[[int], None] = lambda exported: None,
-) -> ExportSummary:
-    """Export the resumes to one file: a book, or a CSV table.
-
-    Raises InvalidArgument if no resume of a book could be drawn.
-    """
-
-    def write(exported: Exported) -> bool:
-        file.write(exported.body)
-        return False
-
-    file.write(CSV_START if exporter.is_table else b"")
-    summary = export_resumes(exporter, resumes, write, on_count=on_count)
-    if exporter.book is not None:
-        if not summary.exported:
-            why = f": {summary.failed[0][1]}" if summary.failed else ""
-            raise InvalidArgument(f"No resume of the book could be drawn{why}")
-        file.write(exporter.finish_book())
-    return summary

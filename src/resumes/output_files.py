@@ -5,6 +5,8 @@ A draft is written next to the file and gets its name at the end, by `place` or 
 """
 
 import contextlib
+import fcntl
+import hashlib
 import os
 import secrets
 import stat
@@ -103,6 +105,65 @@ def drafted(
         draft.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def reserved(path: Path) -> Iterator[None]:
+    """Reserve the path during the block. Raises Conflict if another block has reserved it, and OSError.
+
+    The mark is an empty, locked, hidden file next to the path; that of a killed process is not locked.
+    A disk without hard links has no marks.
+    """
+    digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    mark, own = (path.with_name(f".{name}.part") for name in (digest, secrets.token_hex(8)))
+    with contextlib.ExitStack() as stack:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(own, flags, 0o600)
+        stack.callback(os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            while not _is_linked(own, mark):
+                if _is_locked(mark):
+                    raise Conflict(f"{path} is being written: choose another file")
+                mark.unlink(missing_ok=True)
+        finally:
+            own.unlink()
+        stack.callback(mark.unlink, missing_ok=True)
+        yield
+
+
+def _is_linked(own: Path, mark: Path) -> bool:
+    """Give the file the name of the mark; return False if that is taken."""
+    try:
+        os.link(own, mark)
+    except FileExistsError:
+        return False
+    except OSError:  # a disk without hard links
+        pass
+    return True
+
+
+def _is_locked(mark: Path) -> bool:
+    try:
+        descriptor = os.open(mark, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Raise InvalidArgument, which names the file to be written, for an OSError of the block."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidArgument(f"Cannot write {path}: {error.strerror}") from error
+
+
 class OutputFile:
     """A new file that a command was told to write.
 
@@ -122,7 +183,7 @@ class OutputFile:
     ) -> None:
         self.path = path
         self._replaced: _Signature | None = None
-        with self.explained():
+        with explained(self.path):
             check_name(path)
             if (found := _find_signature(path)) is not None:
                 with path.open("rb") as file:
@@ -136,19 +197,21 @@ class OutputFile:
         Raises InvalidArgument if that fails, and Conflict if the name was taken or the file to be
         replaced was changed in the meantime.
         """
-        with self.explained():
+        with explained(self.path):
             if self._replaced is not None and _find_signature(self.path) == self._replaced:
                 replace(draft, self.path)
             else:
                 place(draft, self.path)
 
     @contextlib.contextmanager
-    def explained(self) -> Iterator[None]:
-        """Raise InvalidArgument, which names the file, for an OSError of the block."""
-        try:
-            yield
-        except OSError as error:
-            raise InvalidArgument(f"Cannot write {self.path}: {error.strerror}") from error
+    def opened(self, *, mode: int = 0o600) -> Iterator[BinaryIO]:
+        """Open the file for the block, at whose end it appears, complete. Raises the errors of `put`."""
+
+        def finish(draft: Path, path: Path) -> None:
+            self.put(draft)
+
+        with explained(self.path), drafted(self.path, finish, mode=mode) as file:
+            yield file
 
 
 def _find_signature(path: Path) -> _Signature | None:

@@ -27,14 +27,16 @@ class TrailStep(NamedTuple):
     path: tuple[str, ...]
 
 
-class LastExport(NamedTuple):
-    """What was chosen last in the export dialog, by the dialog's names."""
+@dataclass(frozen=True, slots=True)
+class ExportChoice:
+    """What was chosen in the export dialog, in its words; empty before. `is_all`: all that the list shows."""
 
-    kind: str
-    folder: str
-    layout: str
-    paper: str
-    is_anonymous: bool = False
+    kind: str = ""
+    folder: str = ""
+    layout: str = ""
+    paper: str = ""
+    anonymous: str = ""
+    is_all: bool = False
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ class UiSession:
     """The refresh interval; None for each screen's default."""
 
     cache: QueryCache = field(default_factory=QueryCache)
-    last_export: LastExport | None = None
+    last_export: ExportChoice | None = None
 
     pdfs: PdfFiles = field(init=False)
     first: FirstRows | None = None

@@ -12,7 +12,7 @@ ROOM_CELLS: Final = 110
 BREAKPOINTS: Final = [(0, "-narrow"), (ROOM_CELLS, "-wide"), (170, "-very-wide")]
 """Minimum widths in cells, and the CSS class that a screen gets from there on."""
 
-VERTICAL_BREAKPOINTS: Final = [(0, "-low"), (30, "-high")]
+VERTICAL_BREAKPOINTS: Final = [(0, "-tiny"), (12, "-low"), (30, "-high")]
 """Minimum heights in lines, and the CSS class that a screen gets from there on."""
 
 

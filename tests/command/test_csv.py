@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from resumes.analyzer import parse
+from resumes.output_files import reserved
 from resumes.spreadsheet import MAX_CELL_CHARS, csv_row
 from resumes.store.entry import Entry
 from resumes.store.stored_resumes import StoredResume
@@ -164,6 +165,9 @@ def test_the_table_is_a_file_that_replaces_only_an_earlier_table(
         refused = acme.fails(1, *words, str(taken), "--overwrite")
         assert "already exists: --overwrite replaces only CSV exports" in refused
         assert taken.read_bytes() == before
+    with reserved(tmp_path / "new.csv"):  # another export has begun
+        refused = acme.fails(1, *words, str(tmp_path / "new.csv"), "--overwrite")
+        assert refused == f"{tmp_path / 'new.csv'} is being written: choose another file"
     nowhere = tmp_path / "nowhere" / "x.csv"
     assert (
         acme.fails(2, *words, str(nowhere)) == f"Cannot write {nowhere}: No such file or directory"

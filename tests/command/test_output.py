@@ -26,7 +26,7 @@ from cli.output import (
 from resumes.analyzer import DEFAULT_FORMAT, parse
 from resumes.errors import Conflict, InvalidArgument
 from resumes.export import SUFFIXES, Exported, Exporter, ExportFormat
-from resumes.output_files import OutputFile, check_free, place
+from resumes.output_files import OutputFile, check_free, place, reserved
 from resumes.store import accounts, api_keys
 from resumes.store.entry import Entry
 from resumes.store.stored_resumes import StoredResume
@@ -306,3 +306,19 @@ def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: 
     check_free(tmp_path / name)
     with pytest.raises(Conflict, match="mistaken for part of the database base: choose another"):
         check_free(tmp_path / "base-wal")
+
+
+def test_a_name_is_reserved_by_one_until_its_block_or_process_ends(tmp_path: Path) -> None:
+    path = tmp_path / "book.pdf"
+    with reserved(path):
+        (mark,) = tmp_path.iterdir()
+        assert mark.name.startswith(".")
+        with reserved(tmp_path / "other.pdf"):
+            pass
+        with pytest.raises(Conflict, match="is being written: choose another"), reserved(path):
+            pass
+    assert list(tmp_path.iterdir()) == []
+    mark.touch()  # left by a process that was killed
+    with reserved(path), pytest.raises(Conflict), reserved(path):
+        pass
+    assert list(tmp_path.iterdir()) == []

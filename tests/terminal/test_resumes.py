@@ -11,6 +11,7 @@ import pytest
 from textual.app import App
 
 from resumes.analyzer import parse
+from resumes.output_files import reserved
 from resumes.store import accounts, labels, plans, stored_resumes
 from resumes.store.store import Store
 from tests.support.pdfs import read_with_pdftotext
@@ -311,6 +312,32 @@ async def test_marked_resumes_become_a_book_and_a_table_as_the_dialog_says(store
         text = read_with_pdftotext(book.read_bytes())
         assert "Candidate 1" in text
         assert "Ada" not in text
+
+
+async def test_a_book_takes_no_name_that_another_export_writes_and_has_its_limit(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(store, a_document(name="Ada"), a_document(name="Bo"))
+    folder = Path("exported-resumes")
+    folder.mkdir()
+    async with running(store, "Bo Resume") as pilot:
+        with reserved(folder / "book.pdf"):
+            await leads(pilot, "x", "Layout")
+            await leads(pilot, "shift+tab enter down enter", "PDFs in one book")
+            await leads(pilot, "tab enter", "Exported 1 resume to", "book-2.pdf")
+        monkeypatch.setattr("resumes.export.MAX_RESUMES", 1)
+        await presses(pilot, "space", "space")
+        await leads(pilot, "x", "2 marked", "PDFs in one book")
+        await presses(pilot, "tab", "tab", "tab", "tab", "enter")
+        await until(lambda: "A book holds up to 1 resume" in "".join(toasts(pilot.app)))
+        assert "--" not in "".join(toasts(pilot.app))
+    assert [path.name for path in folder.iterdir()] == ["book-2.pdf"]
+
+
+async def test_the_export_dialog_fits_a_tiny_terminal(store: Store) -> None:
+    stored(store, a_document(name="Ada"))
+    async with running(store, "1 of 1", size=(40, 10)) as pilot:
+        await leads(pilot, "x", "Format", "Folder", "Layout", "Anonymous", "Export ↵", "Cancel")
 
 
 async def test_a_file_in_the_way_of_an_export_stays_as_it_is(store: Store) -> None:

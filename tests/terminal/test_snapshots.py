@@ -135,6 +135,7 @@ PATHS: Final = {
     "resume": Path("resumes", ("enter",), "EXPERIENCE"),
     "resume-json": Path("resumes", ("enter", "tab"), '"header"'),
     "resume-hostile": Path("resumes", ("enter",), "QUOTES", scenes.fill_hostile),
+    "resumes-export": Path("resumes", ("x",), "Export ↵"),
     "resume-label": Path("resumes", ("L",), "Save ↵", scenes.fill_hostile),
     "imported-file": Path("imports", ("j", "enter"), "_failed/"),
     "imported-file-hostile": Path("imports", ("j", "enter"), "_failed/", scenes.fill_hostile),

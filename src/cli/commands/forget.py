@@ -27,7 +27,7 @@ from resumes.analyzer.person import find_email, person_of
 from resumes.clock import system_clock, timestamp
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exporter, ExportFormat
-from resumes.output_files import OutputFile, drafted
+from resumes.output_files import OutputFile
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.settings import Settings
 from resumes.store import Store, forgetting, forgotten, stored_resumes
@@ -395,11 +395,7 @@ def _export(
         for each in resumes
     ]
     kinds = (ExportFormat.ANALYZER, ExportFormat.PDF)
-    with (
-        output.explained(),
-        drafted(output.path, lambda draft, _: output.put(draft)) as file,
-        ZipFile(file, "w", ZIP_DEFLATED) as archive,
-    ):
+    with output.opened() as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
         archive.writestr("history.json", json.dumps(history, indent=2) + "\n")
         for kind in kinds:
             with Exporter(kind, settings.format, home=settings.home) as exporter:

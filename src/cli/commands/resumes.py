@@ -5,6 +5,7 @@ import locale
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -33,9 +34,8 @@ from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exported, ExportFormat
+from resumes.output_files import OutputFile
 from resumes.rendering import FileType, PageOptions
-from resumes.rendering.book import Book
-from resumes.rendering.branding import load_branding
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.spreadsheet import CANDIDATES_START, CSV_START
@@ -406,25 +406,26 @@ def export(
                 f"A {file_type.noun} cannot be shown in a terminal: use --to DIR, or redirect it to a file"
             )
 
-    table = names = None
-    if is_csv and target is not None:
-        path = target / "resumes.csv" if target.is_dir() else target
-        table = exports.SingleFile(path, "CSV exports", CSV_START, overwrite=overwrite)
-    elif book is not None:
-        path = book / "book.pdf" if book.is_dir() else book
-        table = exports.SingleFile(path, "PDFs", b"%PDF-", overwrite=overwrite)
+    single = target if is_csv else book
+    if single is not None:
+        single = target = _file_in(single, "resumes.csv" if is_csv else "book.pdf")
     if candidates is not None:
-        path = candidates / "candidates.csv" if candidates.is_dir() else candidates
-        names = exports.SingleFile(path, "such lists", CANDIDATES_START, overwrite=overwrite)
-    if table is not None:
-        target = table.path
-    if names is not None and target is not None and names.path.resolve() == target.resolve():
-        raise click.UsageError("--book and --candidates name the same file")
+        candidates = _file_in(candidates, "candidates.csv")
+        if single is not None and candidates.resolve() == single.resolve():
+            raise click.UsageError("--book and --candidates name the same file")
     settings = session.settings()
     choice = PageOptions(
         layout, None if paper is None else Paper(paper), anonymous, has_brand=not no_brand
     )
-    with sigterm_as_interrupt(), session.store() as store, contextlib.ExitStack() as stack:
+    with sigterm_as_interrupt(), contextlib.ExitStack() as stack:
+        table = names = None  # reserved before the store is opened
+        if single is not None:
+            of = ("CSV exports", CSV_START) if is_csv else ("PDFs", b"%PDF-")
+            table = stack.enter_context(_reserved(single, *of, overwrite=overwrite))
+        if candidates is not None:
+            of = ("such lists", CANDIDATES_START)
+            names = stack.enter_context(_reserved(candidates, *of, overwrite=overwrite))
+        store = stack.enter_context(session.store())
         chosen = choose_account(session, store, account)
         unsearched = 0
         if words is not None:
@@ -436,38 +437,30 @@ def export(
             else exports.iter_resumes(store, chosen.id, words, label=label)
         )
         total = chosen.resume_count if is_all else len(resume_ids) or None
-        brand = load_branding(settings.home, chosen.name).brand
-        bound = None
         if book is not None:
             resumes = exports.list_for_book(resumes)
             total = len(resumes)
-            bound = Book(label or chosen.name, [chosen.name] if label else [], choice, brand)
         exporter = stack.enter_context(
-            exports.Exporter(
+            exports.open_exporter(
+                settings,
+                chosen.name,
                 ExportFormat(kind),
-                settings.format,
-                home=settings.home,
-                choice=choice,
-                book=bound,
-                brand=brand,
-                renderers=settings.renderers,
+                choice,
+                is_book=book is not None,
+                label=label,
             )
         )
         # Without a folder the resumes go to standard output, perhaps the status line's terminal.
         with counting("resumes", total, is_wanted=target is not None) as show_count:
+            to: OutputFile | Callable[[Exported], bool] = table or _put_exported
+            if table is None and target is not None:
+                to = partial(exporter.write, target, overwrite=overwrite)
+            elif table is None and is_csv:
+                _put_bytes(CSV_START)
             on_count = partial(show_count, "exported")
-            if table is not None:
-                with table.opened() as file:
-                    summary = exports.export_to_file(exporter, resumes, file, on_count=on_count)
-            else:
-                write: Callable[[Exported], bool] = _put_exported
-                if target is not None:
-                    write = partial(exporter.write, target, overwrite=overwrite)
-                elif is_csv:
-                    _put_bytes(CSV_START)
-                summary = exports.export_resumes(exporter, resumes, write, on_count=on_count)
+            summary = exports.export_resumes(exporter, resumes, to, on_count=on_count)
             if names is not None:
-                with names.opened() as file:
+                with names.opened(mode=0o666) as file:
                     file.write(exporter.list_candidates())
     for resume_id, error in summary.failed:
         noun = FileType(kind).noun
@@ -487,6 +480,21 @@ def export(
     if summary.left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(summary.left_out)}."))
     return ExitCode.FAILED if summary.failed or kept or unsearched else ExitCode.DONE
+
+
+def _file_in(path: Path, name: str) -> Path:
+    """Return the path, or if it is a folder, the file of this name in it."""
+    return path / name if path.is_dir() else path
+
+
+def _reserved(
+    path: Path, plural: str, start: bytes, *, overwrite: bool
+) -> AbstractContextManager[OutputFile]:
+    """Reserve the file; with `overwrite`, it may replace an earlier one that begins with `start`."""
+    remedy = "choose another file, or replace an earlier export with --overwrite"
+    if overwrite:
+        remedy = f"--overwrite replaces only {plural}. Choose another file"
+    return exports.single_file(path, remedy=remedy, start=start if overwrite else None)
 
 
 def _put_exported(exported: Exported) -> bool:

@@ -1,7 +1,8 @@
 """The export dialog, and the export in a thread."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,19 +14,16 @@ from textual.worker import get_current_worker
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import (
-    Exporter,
     ExportFormat,
     export_resumes,
-    export_to_file,
     iter_resumes,
     list_for_book,
     new_file,
+    open_exporter,
 )
+from resumes.output_files import OutputFile
 from resumes.rendering import FileType, PageOptions
-from resumes.rendering.book import Book
-from resumes.rendering.branding import load_branding
 from resumes.rendering.page import Paper
-from resumes.settings import Settings
 from resumes.store import accounts, search_index, stored_resumes
 from resumes.store.search import describe_unsearched
 from resumes.store.store import Store
@@ -33,7 +31,7 @@ from resumes.store.stored_resumes import StoredResume
 from resumes.text import counted
 from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
-from tui.session import LastExport, UiSession
+from tui.session import ExportChoice, UiSession
 from tui.text import safe_text
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 
@@ -58,42 +56,33 @@ PAPERS: Final = {OWN: None, "A4": Paper.A4, "US Letter": Paper.LETTER}
 NO, YES = "no", "yes"
 
 
-class ExportDialog(Dialog[Callable[[Store], str]]):
-    """Asks what to export. The result is a function that exports and returns a summary.
+def page_options(choice: ExportChoice) -> PageOptions:
+    """Return how pages are drawn; layout and paper are for PDFs only."""
+    options = PageOptions(is_anonymous=choice.anonymous == YES)
+    if KINDS[choice.kind] is not ExportFormat.PDF:
+        return options
+    layout = None if choice.layout == OWN else choice.layout
+    return replace(options, layout=layout, paper=PAPERS[choice.paper])
 
-    `chosen` names the given resumes; `listed`, if offered, names all that match `text`, or all of the
-    account for None. The session remembers what was chosen last.
+
+class ExportDialog(Dialog[ExportChoice]):
+    """Asks what to export, and how.
+
+    `chosen` names the given resumes; `listed`, if offered, names all that the list shows. `last` is what was
+    chosen last.
     """
 
     VERB = "Export"
 
-    def __init__(
-        self,
-        session: UiSession,
-        account: str,
-        resume_ids: Sequence[str],
-        *,
-        chosen: str = "this resume",
-        listed: str | None = None,
-        text: str | None = None,
-    ) -> None:
-        self._session = session
-        self._export = partial(
-            export_chosen,
-            account=account,
-            text=text,
-            settings=session.settings,
-            read_only=session.read_only,
-        )
-        self._resume_ids, self._listed = resume_ids, listed
-        last = session.last_export or LastExport(PDF, "", OWN, OWN)
+    def __init__(self, chosen: str, listed: str | None, last: ExportChoice) -> None:
+        self._listed = listed
         self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
-        self._kind = Choices(list(KINDS), last.kind)
+        self._kind = Choices(list(KINDS), last.kind or PDF)
         self._folder = SafeInput(max_length=MAX_PATH_CHARS)
         self._folder.value = last.folder or _usual_folder()
-        self._layout = Choices([OWN, *LAYOUTS], last.layout)
-        self._paper = Choices(list(PAPERS), last.paper)
-        self._anonymous = Choices([NO, YES], YES if last.is_anonymous else NO)
+        self._layout = Choices([OWN, *LAYOUTS], last.layout or OWN)
+        self._paper = Choices(list(PAPERS), last.paper or OWN)
+        self._anonymous = Choices([NO, YES], last.anonymous or NO)
         self._for_pdf = LabelledField("Layout", self._layout), LabelledField("Paper", self._paper)
         self._for_pages = LabelledField("Anonymous", self._anonymous)
         super().__init__(
@@ -117,27 +106,14 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
         return "" if self._folder.value.strip() else "Enter a folder."
 
     def submit(self) -> None:
-        is_all = self._listed is not None and self._what.chosen == self._listed
-        chosen = LastExport(
-            self._kind.chosen,
-            self._folder.value.strip(),
-            self._layout.chosen,
-            self._paper.chosen,
-            self._anonymous.chosen == YES,
-        )
-        self._session.last_export = chosen
-        choice = PageOptions(is_anonymous=chosen.is_anonymous)
-        if KINDS[chosen.kind] is ExportFormat.PDF:
-            layout = None if chosen.layout == OWN else chosen.layout
-            choice = replace(choice, layout=layout, paper=PAPERS[chosen.paper])
         self.dismiss(
-            partial(
-                self._export,
-                resume_ids=[] if is_all else self._resume_ids,
-                kind=KINDS[chosen.kind],
-                is_book=chosen.kind == BOOK,
-                choice=choice,
-                folder=chosen.folder,
+            ExportChoice(
+                self._kind.chosen,
+                self._folder.value.strip(),
+                self._layout.chosen,
+                self._paper.chosen,
+                self._anonymous.chosen,
+                is_all=self._what.chosen == self._listed,
             )
         )
 
@@ -152,62 +128,49 @@ def _usual_folder() -> str:
 
 def export_chosen(
     store: Store,
-    *,
+    session: UiSession,
     account: str,
     resume_ids: Sequence[str],
+    choice: ExportChoice,
+    *,
     text: str | None,
-    kind: ExportFormat,
-    is_book: bool,
-    choice: PageOptions,
-    folder: str,
-    settings: Settings,
-    read_only: bool,
 ) -> str:
-    """Export the resumes, or without IDs all that match `text`, to files, in a worker's thread.
+    """Export the resumes, or all that match `text`, or all if that is None, in a worker's thread.
 
     Return a summary: how many, which failed, what was left out. Raises as `export_resumes`, and
     InvalidArgument if the folder is that of an unknown user.
     """
     try:
-        target = Path(folder).expanduser()
+        target = Path(choice.folder).expanduser()
     except RuntimeError:
-        raise InvalidArgument(f'No such user: "{folder}"') from None
-    owner = accounts.get_account(store, account)
-    unsearched = 0
-    resumes: Iterable[StoredResume]
-    if resume_ids:
-        resumes = _iter_chosen(store, owner.id, resume_ids)
-    else:
-        if text is not None:
-            timeout_s = 0.0 if read_only else INDEX_TIMEOUT_S
-            unsearched = search_index.catch_up(store, owner.id, timeout_s=timeout_s)
-        resumes = iter_resumes(store, owner.id, text, is_typing=True)
-    brand = load_branding(settings.home, account).brand
-    book = None
-    if is_book:
-        resumes = list_for_book(_until_canceled(resumes))
-        book = Book(account, [], choice, brand)
-    resumes = _until_canceled(resumes)
-    with Exporter(
-        kind,
-        settings.format,
-        home=settings.home,
-        choice=choice,
-        book=book,
-        brand=brand,
-        renderers=settings.renderers,
-    ) as exporter:
+        raise InvalidArgument(f'No such user: "{choice.folder}"') from None
+    owner, settings, kind = (
+        accounts.get_account(store, account),
+        session.settings,
+        KINDS[choice.kind],
+    )
+    is_book, unsearched = choice.kind == BOOK, 0
+    with ExitStack() as stack:
+        to: OutputFile | None = None
         if is_book or kind is ExportFormat.CSV:
-            new = new_file(target, "book.pdf" if is_book else "resumes.csv")
-            target = new.path
-            with new.opened() as file:
-                summary = export_to_file(exporter, resumes, file)
-                if get_current_worker().is_cancelled:  # the draft is removed
-                    raise InvalidArgument("The export was canceled")
-        else:
-            write = partial(exporter.write, target, overwrite=False)
-            summary = export_resumes(exporter, resumes, write)
-    said = f"Exported {counted(summary.exported - summary.existing, 'resume')} to {target}."
+            name = "book.pdf" if is_book else "resumes.csv"
+            to = stack.enter_context(new_file(target, name))
+        resumes = _iter_chosen(store, owner.id, resume_ids)
+        if choice.is_all:
+            if text is not None:
+                timeout_s = 0.0 if session.read_only else INDEX_TIMEOUT_S
+                unsearched = search_index.catch_up(store, owner.id, timeout_s=timeout_s)
+            resumes = iter_resumes(store, owner.id, text, is_typing=True)
+        resumes = _until_canceled(resumes)
+        if is_book:
+            resumes = _until_canceled(list_for_book(resumes))
+        exporter = stack.enter_context(
+            open_exporter(settings, account, kind, page_options(choice), is_book=is_book)
+        )
+        write = partial(exporter.write, target, overwrite=False)
+        summary = export_resumes(exporter, resumes, to or write)
+    place = target if to is None else to.path
+    said = f"Exported {counted(summary.exported - summary.existing, 'resume')} to {place}."
     if summary.existing:
         said += f" Kept {counted(summary.existing, 'file')} from an earlier export."
     if summary.failed:
@@ -234,8 +197,10 @@ def _iter_chosen(
 
 
 def _until_canceled(resumes: Iterable[StoredResume]) -> Iterator[StoredResume]:
+    """Yield the resumes. Raises InvalidArgument once the worker is canceled: a draft is then removed."""
     worker = get_current_worker()
-    for resume in resumes:
+    for resume in itertools.chain(resumes, [None]):
         if worker.is_cancelled:
-            return
-        yield resume
+            raise InvalidArgument("The export was canceled")
+        if resume is not None:
+            yield resume

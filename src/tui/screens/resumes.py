@@ -40,7 +40,7 @@ from tui.screens.base import (
     SplitScreen,
 )
 from tui.screens.dialogs import ConfirmDialog, Fact, copy_one, no_accounts
-from tui.screens.export_dialog import ExportDialog
+from tui.screens.export_dialog import ExportDialog, export_chosen
 from tui.screens.label_dialog import LabelDialog, read_labels
 from tui.screens.resume_list import name_cell, resume_columns, title_cell
 from tui.screens.resume_views import (
@@ -52,7 +52,7 @@ from tui.screens.resume_views import (
     read_page,
     show,
 )
-from tui.session import UiSession
+from tui.session import ExportChoice, UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import joined, minute, safe, show_message
 from tui.widgets.paged_list import FindHits, ListColumn
@@ -331,14 +331,22 @@ class ResumeActions(PaneScreen[ResumeRef]):
         if (found := self.find_resumes("export")) is None:
             return
         account, entries = found
-        dialog = self.export_dialog(account, [entry.id for entry in entries])
-        if (export := await self.app.push_screen_wait(dialog)) is not None:
+        session = self.session
+        chosen, listed, text = self.exportable(account)
+        dialog = ExportDialog(chosen, listed, session.last_export or ExportChoice())
+        if (choice := await self.app.push_screen_wait(dialog)) is not None:
+            session.last_export = choice
             show_message(self, "Exporting…")
-            show_message(self, await call(self.session.store, export))
+            ids = [entry.id for entry in entries]
+            export = partial(export_chosen, text=text)
+            show_message(self, await call(session.store, export, session, account, ids, choice))
 
-    def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
-        """Return the dialog for exporting the resumes."""
-        return ExportDialog(self.session, account, resume_ids)
+    def exportable(self, account: str) -> tuple[str, str | None, str | None]:
+        """Return the names of the resumes to export, and of all that are listed; and the filter of these.
+
+        None if they are not offered, and without a filter.
+        """
+        return "this resume", None, None
 
 
 def open_draft(store: Store, *, account: str, resume_id: str, accepted: Format) -> Draft:
@@ -592,14 +600,9 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         entries = self.chosen_rows(verb, one=one)
         return (self.account, entries) if entries and self.account is not None else None
 
-    def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
+    def exportable(self, account: str) -> tuple[str, str | None, str | None]:
         marked, text = len(self.list.marked), self.filter.text
-        is_filtered = parse_search(text) is not None
-        return ExportDialog(
-            self.session,
-            account,
-            resume_ids,
-            chosen=f"{marked:,} marked" if marked else "this resume",
-            listed=f'all matching "{text.strip()}"' if is_filtered else f"all of {account}",
-            text=text if is_filtered else None,
-        )
+        chosen = f"{marked:,} marked" if marked else "this resume"
+        if parse_search(text) is None:
+            return chosen, f"all of {account}", None
+        return chosen, f'all matching "{text.strip()}"', text

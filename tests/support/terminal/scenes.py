@@ -37,7 +37,7 @@ from tests.support.terminal.builders import (
     stored,
 )
 from tui.app import ResumesApp
-from tui.session import prepare
+from tui.session import ExportChoice, UiSession, prepare
 
 BEGAN_AT_US: Final = 1_800_000_000_000_000
 """2027-01-15T08:00:00Z."""
@@ -107,7 +107,14 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
 def an_app(store: Store, *, screen: str = "resumes", theme: Theme = Theme.DARK) -> ResumesApp:
     """The terminal UI over the store, with settings that are the same everywhere."""
     settings = Settings(home=HOME, database=f"sqlite:///{HOME}/resumes.db", theme=theme)
-    return ResumesApp(lambda: prepare(store, settings=settings), screen=screen)
+
+    def open_session() -> UiSession:
+        session = prepare(store, settings=settings)
+        # Otherwise it is in the working folder, which is another one on each machine.
+        session.last_export = ExportChoice(folder="/srv/exports")
+        return session
+
+    return ResumesApp(open_session, screen=screen)
 
 
 def fill_data(store: Store, clock: StandingClock) -> None:
