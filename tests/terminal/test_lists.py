@@ -164,6 +164,46 @@ async def test_the_cursor_stays_on_what_was_found_while_and_after_the_filter_is_
         await shows(pilot.app, "18 of 30")
 
 
+async def test_what_is_listed_can_be_used_though_a_filter_cannot_be_read(store: Store) -> None:
+    stored_many(store, 3)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "1 of 3", refresh_s=NEVER_S) as pilot:
+        unsteady.go_away()
+        await types(pilot, "/2\n", AWAY)
+        await presses(pilot, "d")
+        await tells(pilot.app, 'Deleting "Number 0" in 10 s. Press u to undo.')
+
+
+async def test_a_long_title_leaves_room_for_the_key_that_undoes(store: Store) -> None:
+    stored(store, a_document(title="Chief " * 40))
+    async with running(store, "1 of 1") as pilot:
+        await leads(pilot, "d", 'Deleting "Chief')
+        assert lines(pilot.app)[-1].strip().endswith("Press u to undo.")
+        assert 'Deleting "Chief' in lines(pilot.app)[-1]
+
+
+@pytest.fixture
+def ten_rows_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is more than ten rows down is far down."""
+    monkeypatch.setattr("tui.widgets.paged_list.MAX_RELOADED", 10)
+    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
+
+
+@pytest.mark.usefixtures("ten_rows_far")
+async def test_what_was_found_far_down_is_where_the_list_then_begins(store: Store) -> None:
+    ids = stored_many(store, 60)
+    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
+        for is_deleted, first, below in ((False, 42, 43), (True, 43, 44)):
+            await types(pilot, "/Number 42\n", "1 of 1")
+            if is_deleted:
+                stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[42])
+            await leads(pilot, "escape", f"Number {below}")
+            assert titles(lines(pilot.app))[0] == f"{first}"
+            await presses(pilot, "d")
+            await tells(pilot.app, f'Deleting "Number {first}" in 10 s. Press u to undo.')
+        await leads(pilot, "g", "Number 0")
+
+
 # Sorting
 
 
@@ -186,6 +226,57 @@ async def test_resumes_and_imports_can_be_listed_newest_first(store: Store) -> N
         assert "cv-2" in first
         assert "cv-1" in second
         await leads(pilot, "1", "newest first", "Number 250")
+
+
+@pytest.mark.usefixtures("ten_rows_far")
+async def test_a_list_that_was_read_far_down_is_read_again_where_the_reader_is(
+    store: Store,
+) -> None:
+    ids = stored_many(store, 60)
+    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
+        listed = pilot.app.screen.query_one(PagedList)
+        await leads(pilot, "s", "Number 59")
+        while listed.window.count < 60:
+            await presses(pilot, "G")
+            await at_rest(pilot)
+        stored(store, a_document(title="Number 60"))
+        listed.refresh_rows()
+        await at_rest(pilot)
+        await leads(pilot, "g", "Number 59")
+        listed.refresh_rows()
+        await shows(pilot.app, "Number 60")
+        while getattr(listed.current, "id", None) != ids[19]:
+            await presses(pilot, "down")
+            await at_rest(pilot)
+        stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[19])
+        await presses(pilot, "r")
+        await until(lambda: getattr(listed.current, "id", None) == ids[18])
+        assert "Number 20" in "".join(lines(pilot.app))
+
+
+async def test_what_the_wheel_shows_stays_while_the_list_refreshes(store: Store) -> None:
+    stored_many(store, 300)
+    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
+        listed = pilot.app.screen.query_one(PagedList)
+        await leads(pilot, "s", "Number 299")
+        listed.scroll_to(y=70, animate=False)
+        await shows(pilot.app, "Number 229")
+        stored(store, a_document(title="Number 300"))
+        listed.refresh_rows()
+        await at_rest(pilot)
+        assert titles(lines(pilot.app))[0] == "229"
+        listed.scroll_to(y=0, animate=False)
+        listed.refresh_rows()
+        await shows(pilot.app, "Number 300")
+
+
+async def test_what_is_found_can_be_listed_newest_first(store: Store) -> None:
+    stored_many(store, 6)
+    async with running(store, "1 of 6") as pilot:
+        await types(pilot, "/number\n", '"number" · 1 of 6')
+        before = titles(lines(pilot.app))
+        await leads(pilot, "s", "newest first")
+        await until(lambda: titles(lines(pilot.app)) == before[::-1])
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,35 @@
-"""The list: what it asks for, what it draws, where its cursor goes; and the pages behind it."""
+"""The list: what it reads, what it draws, where its cursor goes; and the rows that it holds."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import resource
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any, Final
 
 import pytest
 from textual import on
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
+from resumes.store import plans
+from resumes.store.store import Store
+from tests.support.stores import open_home
+from tests.support.terminal.builders import HOSTILE, an_account, stored_many
 from tests.support.terminal.driving import (
+    LARGE,
     SMALL,
+    at_rest,
     lines,
     presses,
+    running,
     until,
 )
+from tui.store_calls import Failure
 from tui.text import safe
-from tui.widgets.paged_list import ListColumn, PagedList, fit
-from tui.widgets.pages import PAGES_KEPT
+from tui.widgets.paged_list import MAX_CELL_CHARS, ListColumn, PagedList, fit, text_cell
+from tui.widgets.window import PageRead, Window
 
 pytestmark = pytest.mark.anyio
 
@@ -29,30 +41,37 @@ def named(count: int) -> list[str]:
 
 
 class Reader(App[int]):
-    """An app with a list of names, which hands out pages when `answers` allows."""
+    """An app with a list of names, which reads pages once `answers` is set."""
 
-    def __init__(self, names: list[str], *, answers: bool = True, inserts: bool = False) -> None:
+    def __init__(
+        self, names: list[str], *, answers: bool = True, keeps_deleted: bool = False
+    ) -> None:
         super().__init__()
         self.names = names
-        self.answers = answers
+        self.answers = asyncio.Event()
+        if answers:
+            self.answers.set()
+        self.fails = False
         columns = [ListColumn("NAME", 0, safe)]
-        self.list: PagedList[str] = PagedList(columns, lambda name: name, inserts=inserts)
-        self.asked: list[int] = []
+        self.list: PagedList[str] = PagedList(
+            columns, lambda name: name, self.read, is_paged=True, keeps_deleted=keeps_deleted
+        )
+        self.asked: list[str] = []
+        """The cursors of the pages that were read."""
+
         self.chosen: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield self.list
 
-    @on(PagedList.PageWanted)
-    def read(self, wanted: PagedList.PageWanted) -> None:
-        self.asked.append(wanted.page)
-        if self.answers:
-            self.answer(wanted)
-
-    def answer(self, wanted: PagedList.PageWanted) -> None:
-        after = [name for name in sorted(self.names) if name > wanted.cursor]
+    async def read(self, cursor: str) -> PageRead[str]:
+        self.asked.append(cursor)
+        await self.answers.wait()
+        if self.fails:
+            raise Failure("It failed", "Try again.")
+        after = [name for name in sorted(self.names) if name > cursor]
         page = after[:PAGE_SIZE]
-        self.list.fill(wanted.page, page, None if page == after else page[-1])
+        return PageRead(page, None if page == after else page[-1])
 
     @on(PagedList.Chosen)
     def note(self, chosen: PagedList.Chosen) -> None:
@@ -61,11 +80,11 @@ class Reader(App[int]):
 
 @asynccontextmanager
 async def reading(
-    names: list[str], *, answers: bool = True, inserts: bool = False
+    names: list[str], *, answers: bool = True, keeps_deleted: bool = False
 ) -> AsyncIterator[tuple[Reader, Pilot[int]]]:
-    app = Reader(names, answers=answers, inserts=inserts)
+    app = Reader(names, answers=answers, keeps_deleted=keeps_deleted)
     async with app.run_test(size=SMALL) as pilot:
-        await until(lambda: app.list.pages.is_complete or app.list.pages.count or not answers)
+        await until(lambda: app.list.window.is_complete or app.list.window.count or not answers)
         await pilot.pause()
         yield app, pilot
 
@@ -99,60 +118,84 @@ async def test_the_cursor_moves_stops_at_the_ends_and_its_row_is_always_seen() -
 async def test_one_page_is_read_ahead_and_the_end_of_what_is_loaded_leads_to_more() -> None:
     async with reading(named(350)) as (app, pilot):
         await until(lambda: lines(app)[:2] == ["NAME", "row 0000"])
-        assert app.asked == [0]
+        assert app.asked == [""]
         for end in (99, 199, 299, 349, 349):
-            await until(lambda end=end: app.list.pages.count == end + 1)  # type: ignore[misc]
+            await until(lambda end=end: app.list.window.count == end + 1)  # type: ignore[misc]
             await presses(pilot, "G")
             await until(lambda end=end: app.list.cursor == end)  # type: ignore[misc]
 
-        assert app.asked == [0, 1, 2, 3]
+        assert app.asked == ["", "row 0099", "row 0199", "row 0299"]
 
 
-async def test_after_a_failure_it_asks_only_when_told_to() -> None:
+async def test_an_empty_list_says_what_it_was_told_to() -> None:
+    async with reading(named(0)) as (app, pilot):
+        app.list.empty = safe("Nothing here."), safe("Make something.")
+        app.list.refresh()
+        await presses(pilot, "enter", "j", "G")
+
+        await until(lambda: lines(app)[2:4] == ["Nothing here.", "Make something."])
+        assert app.chosen == []
+
+
+async def test_after_a_failure_it_reads_only_when_told_to() -> None:
     async with reading(named(10), answers=False) as (app, pilot):
         await until(lambda: lines(app)[1] == "… loading")
-        app.list.fail()
-        await presses(pilot, "j", "G")
-        assert app.asked == [0]
+        app.fails = True
+        app.answers.set()
         await until(lambda: lines(app)[1] == "… not loaded")
+        await presses(pilot, "j", "G")
+        assert app.asked == [""]
 
+        app.fails = False
         app.list.refresh_rows()
-        await until(lambda: app.asked == [0, 0])
+        await until(lambda: app.list.window.is_complete)
+        assert app.asked == ["", ""]
 
 
 async def test_what_came_and_went_is_found_while_the_cursor_stays() -> None:
-    async with reading(named(50)) as (app, pilot):
+    async with reading(named(50), keeps_deleted=True) as (app, pilot):
         await presses(pilot, "G")
         app.names = named(60)
         app.list.refresh_rows()
-        await pilot.pause()
-        await until(lambda: app.list.pages.count == 60)
+        await until(lambda: app.list.window.count == 60)
         assert app.list.cursor == 49
 
         app.names = named(20)
         app.list.refresh_rows()
-        await pilot.pause()
         await until(lambda: "(deleted)" in lines(app)[-1])
         assert app.list.cursor == 49
 
+        app.list.refresh_rows(reloads=True)
+        await until(lambda: (app.list.window.count, app.list.cursor) == (20, 19))
+
+
+async def test_rows_at_the_end_of_a_long_list_are_found_from_its_top() -> None:
+    async with reading(named(150), keeps_deleted=True) as (app, pilot):
+        await presses(pilot, "G")
+        await until(lambda: app.list.window.is_complete)
+        await presses(pilot, "g")
+        app.names = named(170)
+        app.list.refresh_rows()
+        await until(lambda: app.list.window.count == 170)
+
 
 async def test_a_row_that_comes_before_the_cursor_moves_nothing_that_is_seen() -> None:
-    async with reading([f"m{number:03}" for number in range(50)], inserts=True) as (app, pilot):
+    async with reading([f"m{number:03}" for number in range(50)]) as (app, pilot):
         app.list.select("m030")
         await pilot.pause()
         # The first word of each: the bar at the right is another.
         before = [line.split()[0] for line in lines(app)]
 
         app.names += ["a", "b"]
-        app.list.refresh_rows()
-        await until(lambda: app.list.pages.count == 52)
+        app.list.refresh_rows(reloads=True)
+        await until(lambda: app.list.window.count == 52)
 
         await until(lambda: app.list.current == "m030")
         await until(lambda: [line.split()[0] for line in lines(app)] == before)
 
 
 async def test_at_the_top_what_comes_is_seen_and_the_cursor_stays_when_its_row_goes() -> None:
-    async with reading(["m1", "m2", "m3"], inserts=True) as (app, pilot):
+    async with reading(["m1", "m2", "m3"]) as (app, pilot):
         app.names.append("a")
         app.list.refresh_rows()
         await until(lambda: lines(app)[1].split() == ["a"])
@@ -161,22 +204,23 @@ async def test_at_the_top_what_comes_is_seen_and_the_cursor_stays_when_its_row_g
         await presses(pilot, "j")
         app.names.remove("m2")
         app.list.refresh_rows()
-        await until(lambda: app.list.pages.count == 3)
+        await until(lambda: app.list.window.count == 3)
         await until(lambda: app.list.current == "m3")
 
 
-async def test_a_long_list_is_read_anew_as_far_as_the_cursor() -> None:
-    async with reading([f"m{number:03}" for number in range(400)], inserts=True) as (app, _):
+async def test_a_long_list_is_read_again_as_far_as_it_is_seen() -> None:
+    async with reading([f"m{number:03}" for number in range(400)]) as (app, _):
         for count in (200, 300):
             app.list.action_last()
-            await until(lambda count=count: app.list.pages.count == count)  # type: ignore[misc]
+            await until(lambda count=count: app.list.window.count == count)  # type: ignore[misc]
         app.list.select("m150")
         app.names.append("a")
 
-        app.list.refresh_rows()
-        await until(lambda: app.list.pages.find("a") == 0)
+        app.list.refresh_rows(reloads=True)
+        await until(lambda: app.list.window.find("a") == 0)
 
         await until(lambda: app.list.current == "m150")
+        assert app.list.window.count == 301
 
 
 async def test_enter_and_a_second_click_choose_the_row() -> None:
@@ -191,21 +235,48 @@ async def test_enter_and_a_second_click_choose_the_row() -> None:
         await until(lambda: app.chosen == ["row 0001", "row 0004"])
 
 
-@pytest.mark.slow
-async def test_rows_forgotten_are_read_again_when_seen() -> None:
-    async with reading(named(PAGE_SIZE * (PAGES_KEPT + 3))) as (app, pilot):
-        while not app.list.pages.is_complete:
+async def test_after_a_click_the_cursor_goes_to_no_row_that_is_read_later() -> None:
+    async with reading(named(50)) as (app, pilot):
+        app.answers.clear()
+        app.names = named(60)
+        app.list.refresh_rows(reloads=True)
+        app.list.select("row 0055")
+        await pilot.click(app.list, offset=(3, 5))
+        app.answers.set()
+        await until(lambda: app.list.window.count == 60)
+        assert app.list.cursor == 4
+
+
+async def test_another_list_may_leave_the_rows_until_its_own_are_there_or_show_none() -> None:
+    async with reading(named(50)) as (app, pilot):
+        await presses(pilot, "G")
+        app.answers.clear()
+        app.list.restart(keeps_rows=True)
+        await pilot.pause()
+        await until(lambda: "row 0049" in "\n".join(lines(app)))
+        assert app.list.cursor == 49
+
+        app.names = named(3)
+        app.answers.set()
+        await until(lambda: (app.list.cursor, app.list.window.count) == (0, 3))
+        await until(lambda: "row 0049" not in "\n".join(lines(app)))
+
+        app.answers.clear()
+        app.list.restart()
+        await until(lambda: lines(app)[1] == "… loading")
+
+
+async def test_a_list_holds_a_limited_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.widgets.window.MAX_ROWS", 250)
+    async with reading(named(600)) as (app, pilot):
+        while not app.list.window.is_complete:
             app.list.action_last()
             await pilot.pause()
-        app.answers = False
-        app.asked.clear()
-
+        app.list.action_last()
+        assert (app.list.window.count, app.list.window.dropped) == (250, 350)
+        await until(lambda: "row 0599" in lines(app)[-1])
         await presses(pilot, "g")
-
-        await until(lambda: app.asked == [0])
-        await until(lambda: lines(app)[1] == "…")
-        app.answer(PagedList.PageWanted(0, ""))
-        await until(lambda: lines(app)[1] == "row 0000")
+        await until(lambda: lines(app)[1].startswith("row 0000"))
 
 
 # Columns by width.
@@ -231,11 +302,135 @@ def test_columns_share_the_width_and_narrow_lists_leave_some_out() -> None:
     assert fit([column], 200) == [(column, 40)]
 
 
-# The cache of pages.
+def test_a_cell_is_safe_and_short() -> None:
+    assert "\x1b" not in text_cell(HOSTILE).plain
+    assert len(text_cell("x" * 20_000).plain) == MAX_CELL_CHARS
+    assert text_cell(None).plain == "—"
+
+
+# The rows that are held.
 
 
 def rows(first: int, count: int) -> list[str]:
     return [f"{number:06}" for number in range(first, first + count)]
 
 
+def a_window() -> Window[str]:
+    """Thirty rows, after which nothing comes."""
+    window: Window[str] = Window(str)
+    window.put(0, rows(0, 30), None)
+    return window
+
+
+def test_rows_read_again_replace_those_up_to_the_next_cursor() -> None:
+    window = a_window()
+
+    window.put(10, [*rows(10, 2), *rows(13, 7), "000019x"], "000019x")
+
+    assert window.rows == [*rows(0, 12), *rows(13, 7), "000019x", *rows(20, 10)]
+    assert window.is_complete
+    assert window.gone == set()
+
+
+def test_a_row_that_was_deleted_may_keep_its_place_until_it_is_back_or_removed() -> None:
+    window = a_window()
+
+    window.put(10, [*rows(10, 2), *rows(13, 7)], "000019", keeps_deleted=True)
+    assert (window.rows, window.gone) == (rows(0, 30), {"000012"})
+    window.put(10, rows(10, 10), "000019", keeps_deleted=True)
+    assert (window.rows, window.gone) == (rows(0, 30), set())
+    window.put(25, rows(25, 4), None, keeps_deleted=True)
+    window.put(25, rows(25, 4), None)
+    assert (window.rows, window.gone) == (rows(0, 29), set())
+
+
+def test_reading_goes_on_after_the_last_row_or_where_a_search_has_come_to() -> None:
+    window = a_window()
+    assert window.cursor(window.count) == "000029"
+    window.put(30, rows(30, 5), "000040")
+    assert (window.count, window.is_complete, window.cursor(window.count)) == (35, False, "000040")
+    assert (window.cursor(0), window.cursor(7)) == ("", "000006")
+    window.put(35, [], None)
+    assert (window.count, window.is_complete, window.cursor(window.count)) == (35, True, "000034")
+
+
+def test_rows_of_one_number_are_read_together() -> None:
+    window: Window[str] = Window(str)
+    window.put(0, ["0", "1.a", "1.b", "1.c", "2"], None)
+    assert [window.page_start(number) for number in (0, 1, 3, 4, 9)] == [0, 1, 1, 4, 4]
+
+
 # No key, page or filter keeps the next key waiting, however much there is.
+
+MANY: Final = 5_000
+STALL_S: Final = 0.05
+TRIES: Final = 3
+HELD_DOWN: Final = 60
+
+
+@pytest.fixture(scope="module")
+def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """20,000 resumes, all of which can be found."""
+    with open_home(tmp_path_factory.mktemp("large")) as store:
+        plans.set_plan_limits(store, plans.PlanChange("business", None))
+        an_account(store, "ana")
+        for _ in range(4):
+            stored_many(store, MANY)
+        yield store
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(
+    "pressed",
+    [("down",) * HELD_DOWN, ("pagedown",) * HELD_DOWN, ("slash", *"number 1999")],
+    ids=["down", "paging", "filtering"],
+)
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+async def test_no_key_keeps_the_next_one_waiting(
+    large_store: Store, pressed: tuple[str, ...], size: tuple[int, int]
+) -> None:
+    stalls_s: list[float] = []
+    for _ in range(TRIES):
+        async with running(large_store, " loaded · more…", size=size) as pilot:
+            await at_rest(pilot)
+            stalls_s.append(await longest_stall_s(partial(press_all, pilot, pressed)))
+        if stalls_s[-1] < STALL_S:
+            return
+    pytest.fail(f"The event loop stood still for {min(stalls_s) * 1_000:.0f} ms at best.")
+
+
+async def press_all(pilot: Pilot[int], pressed: tuple[str, ...]) -> None:
+    """All keys are pressed, as fast as they are taken, and what they ask for is there."""
+    for key in pressed:
+        await presses(pilot, key)
+    await at_rest(pilot)
+
+
+async def longest_stall_s(work: Callable[[], Any]) -> float:
+    """For how long at most nothing else could run in the event loop during the work.
+
+    Where the kernel gave the processor to another program meanwhile, only what was computed counts.
+    """
+    longest_s, is_over = 0.0, False
+
+    async def tick() -> None:
+        nonlocal longest_s
+        while not is_over:
+            wall_s, computed_s, interruptions = now()
+            await asyncio.sleep(0.001)
+            after_wall_s, after_computed_s, after_interruptions = now()
+            is_ours = interruptions == after_interruptions
+            stall_s = after_wall_s - wall_s if is_ours else after_computed_s - computed_s
+            longest_s = max(longest_s, stall_s)
+
+    ticking = asyncio.create_task(tick())
+    await work()
+    is_over = True
+    await ticking
+    return longest_s
+
+
+def now() -> tuple[float, float, int]:
+    """The time, how long this thread computed so far, and how often it was interrupted."""
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return time.perf_counter(), time.thread_time(), usage.ru_nivcsw

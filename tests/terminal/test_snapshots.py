@@ -58,7 +58,7 @@ async def showing(store: Store, screen: str) -> AsyncIterator[Pilot[int]]:
 
 def is_read(pilot: Pilot[int]) -> bool:
     """Whether the list is there, and nothing more is read for the screen."""
-    return pilot.app.screen.query_one(PagedList).pages.is_complete and not is_busy(pilot.app)
+    return pilot.app.screen.query_one(PagedList).window.is_complete and not is_busy(pilot.app)
 
 
 async def look_in(sizes: Sizes, pilot: Pilot[int], name: str, *, is_waiting: bool = False) -> None:

@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
+from resumes.errors import InvalidArgument
 from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo, AccountOptions
 from resumes.store.plans import PlanInfo, keep_text, maximum_text
@@ -21,7 +22,7 @@ from resumes.store.store import Store
 from resumes.store.versions import OnNewer
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens.base import Order, PageRead, RowPane, SplitScreen
+from tui.screens.base import Order, RowPane, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_accounts
 from tui.screens.plans import listing_text
 from tui.session import UiSession
@@ -31,6 +32,7 @@ from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
+from tui.widgets.window import PageRead
 
 
 def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[Fact]]:
@@ -71,30 +73,27 @@ class NameDialog(Dialog[Made]):
     """
 
     def __init__(
-        self, session: UiSession, title: str, taken: Collection[str], *fields: Widget
+        self, session: UiSession, title: str, name: str, taken: Collection[str], *fields: Widget
     ) -> None:
         self._store = session.store
         self._inboxes = session.settings.inbox
         self._taken = taken
-        self.main_line = self._name_line = SafeInput(max_length=MAX_CHARS)
+        self._name_line = SafeInput(name, parse=self._parse_name, max_length=MAX_CHARS)
         self._name_note = Note(safe(RULE))
-        name = LabelledField("Name", self._name_line)
-        super().__init__(title, name, self._name_note, *fields)
+        super().__init__(title, LabelledField("Name", self._name_line), self._name_note, *fields)
 
     @on(SafeInput.Changed)
     def check_name(self) -> None:
         """Show the problem of the name, if any."""
-        self.show_problem(self.find_problem() if self._typed_name else "")
+        line = self._name_line
+        self.show_problem(line.find_problem() if line.value.strip() else "")
 
-    @property
-    def _typed_name(self) -> str:
-        return self._name_line.value.strip()
-
-    def find_problem(self) -> str:
-        name = self._typed_name
-        if not NAME.fullmatch(name):
-            return f'"{name}" is not a valid name. {RULE}'
-        return f'Account "{name}" already exists.' if name in self._taken else ""
+    def _parse_name(self, text: str) -> str:
+        if not NAME.fullmatch(text):
+            raise InvalidArgument(f'"{text}" is not a valid name. {RULE}')
+        if text in self._taken:
+            raise InvalidArgument(f'Account "{text}" already exists.')
+        return text
 
     def show_problem(self, problem: str) -> None:
         self._name_note.set_class(bool(problem), "-bad")
@@ -127,7 +126,7 @@ class CreateAccountDialog(NameDialog):
         self._plan_line = Choices(list(self._plans), first)
         self._plan_note = Note(safe(""))
         plan = LabelledField("Plan", self._plan_line)
-        super().__init__(session, "New account", taken, plan, self._plan_note)
+        super().__init__(session, "New account", "", taken, plan, self._plan_note)
 
     @on(Choices.Changed)
     def show_plan(self) -> None:
@@ -135,7 +134,9 @@ class CreateAccountDialog(NameDialog):
         self._plan_note.update(safe(f"Allows {plan.allowance}."))
 
     def saving(self) -> Callable[[Store], AccountInfo]:
-        return partial(accounts.create_account, name=self._typed_name, plan=self._plan_line.chosen)
+        return partial(
+            accounts.create_account, name=self._name_line.parsed, plan=self._plan_line.chosen
+        )
 
 
 FOLDER_STAYS: Final = (
@@ -159,6 +160,7 @@ class EditAccountDialog(NameDialog):
         super().__init__(
             session,
             f"Edit account {account.name}",
+            account.name,
             taken - {account.name},
             Note(safe(FOLDER_STAYS.format(account.name), "dim")),
             LabelledField("First month", self._first_month),
@@ -166,13 +168,14 @@ class EditAccountDialog(NameDialog):
             LabelledField("On newer", self._on_newer),
             Note(safe(RULE_OF_VERSIONS, "dim")),
         )
-        self._name_line.value = account.name
 
     def saving(self) -> Callable[[Store], AccountInfo]:
         options = AccountOptions(
             on_newer=self._on_newer.chosen, first_month=FIRST_MONTHS[self._first_month.chosen]
         )
-        return partial(save_account, shown=self._account, name=self._typed_name, options=options)
+        return partial(
+            save_account, shown=self._account, name=self._name_line.parsed, options=options
+        )
 
 
 RULE_OF_VERSIONS: Final = (
@@ -323,8 +326,9 @@ def usage_cell(account: AccountInfo) -> Content:
 class AccountPane(TextPane, RowPane[str]):
     """Shows the details of an account, found by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: UiSession) -> None:
         super().__init__()
+        self.session = session
         self.add_class("panel")
         self.border_title = safe("Details")
 
@@ -352,7 +356,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
     """
 
     def __init__(self, session: UiSession) -> None:
-        super().__init__(session, AccountPane())
+        super().__init__(session, AccountPane(session))
         self._plans: Sequence[PlanInfo] = ()
         self._active_keys: Mapping[str, int] = {}
         self._deleting: dict[str, tuple[int, int]] = {}
@@ -440,8 +444,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         self._show_made("Saved", *made)
 
     def _taken_names(self) -> set[str]:
-        rows = map(self.list.pages.peek, range(self.list.pages.count))
-        return {row.name for row in rows if isinstance(row, AccountInfo)}
+        return {row.name for row in self.list.window.rows}
 
     def _show_made(self, verb: str, account: AccountInfo, problem: str) -> None:
         """Show what was done, and where the account's inbox is or why it has none."""

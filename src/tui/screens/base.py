@@ -1,18 +1,21 @@
-"""Base classes of the screens: a list to refresh, filter and sort; a preview; a row's page."""
+"""The kinds of screens: a list to refresh, filter and sort; a list with a preview; a row's page."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import on, work
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.containers import Horizontal
 from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
+from resumes.errors import InvalidArgument
 from resumes.store import accounts
 from resumes.store.store import Store
 from resumes.text import counted
@@ -27,48 +30,38 @@ from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
 from tui.widgets.paged_list import FindHits, ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph
+from tui.widgets.window import PageRead, T
 
-T = TypeVar("T")
 W = TypeVar("W")
 """The type that identifies a row to its pane."""
-
-PAGE = "page"
-"""The worker group for reading pages."""
-
-PANE = "pane"
-"""The worker group for reading a pane's row."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageRead(Generic[T]):
-    """A page of the list. `about` holds whatever else the screen needs."""
-
-    rows: Sequence[T]
-    next_cursor: str | None = None
-    about: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """A sort order. `label` is its name in the title line; `key` None keeps the order of reading.
 
-    `inserts` is whether new rows may appear between others instead of only at the end.
+    `keeps_deleted`: a row that is deleted while it is visible keeps its line.
     """
 
     label: str
     key: Callable[[Any], Any] | None = None
     is_descending: bool = False
-    inserts: bool = True
+    keeps_deleted: bool = False
 
 
 NEWEST_FIRST = Order("newest first")
 PATH_MARK = " › "
+
+PANE = "pane"
+"""The worker group for reading a pane's row."""
 
 
 class ModeScreen(Screen[None]):
     """A screen of a mode: a title with its path, an error line, the key line."""
 
     MODE: ClassVar[str]
+    IS_PAGE: ClassVar[bool] = False
+    """Whether this is the page of one row, not a list."""
 
     def __init__(self, session: UiSession) -> None:
         super().__init__()
@@ -100,8 +93,16 @@ class ModeScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable actions that change the store in a read-only session."""
-        changes = any(entry.command for entry in ACTIONS if entry.method == action)
-        return not (self.session.read_only and changes)
+        return not self.session.read_only or not any(
+            entry.command for entry in ACTIONS if entry.method == action
+        )
+
+    @abstractmethod
+    def action_reload(self, *, row: str = "") -> None:
+        """Read all that is shown again, and go to the row of this key if given."""
+
+    def unmark(self) -> None:
+        """Remove all marks, if the screen has any."""
 
     def show_failure(self, failure: Failure) -> None:
         """Show why an action failed; failed reads go to `ErrorLine`."""
@@ -109,6 +110,19 @@ class ModeScreen(Screen[None]):
         show_message(
             self, failure.message if failure.is_passing else failure.content.plain, "error"
         )
+
+    @contextmanager
+    def handed_over(self) -> Iterator[None]:
+        """Hand the terminal to another program during the block. Raises InvalidArgument if it cannot be."""
+        try:
+            with self.app.suspend():
+                yield
+        except SuspendNotSupported as error:
+            message = "This terminal cannot be handed to another program"
+            raise InvalidArgument(message) from error
+        finally:
+            # No deletion could be undone meanwhile.
+            self.session.deletions.restart_grace()
 
     def titled(self, *more: Content) -> Content:
         """Return the title: the path, then `more`."""
@@ -131,10 +145,32 @@ class ModeScreen(Screen[None]):
 
 
 class RowPane(Widget, Generic[W]):
-    """Shows one row of a list."""
+    """Reads a row of a list and shows it, as a preview or on a page of its own.
+
+    `W` is what identifies the row.
+    """
+
+    session: UiSession
+    _last_read: object = None
+    """The key of the row that is being read, or was read last."""
+
+    is_outdated = False
+    """Whether a read in progress may predate a change."""
+
+    @dataclass(eq=False)
+    class Shown(Message):
+        """Posted when another row is shown, or the current state of the same row."""
+
+        read: Any
+
+    @dataclass(eq=False)
+    class Failed(Message):
+        """Posted when the row could not be read."""
+
+        failure: Failure
 
     def key_of(self, wanted: W) -> object:
-        """Return a key that identifies the row even if its content changes."""
+        """Return a key that identifies what is shown of the row even if its content changes."""
         return wanted
 
     @abstractmethod
@@ -153,59 +189,39 @@ class RowPane(Widget, Generic[W]):
     def action_scroll_pages(self, pages: int) -> None:
         """Scroll down by this many screens."""
 
-
-class PaneScreen(ModeScreen, Generic[W]):
-    """A screen with a pane that shows a row."""
-
-    pane: RowPane[W]
-    _last_read: object = None
-    """The key of the row that is being read, or was read last."""
-
     def read_row(self, wanted: W) -> None:
         """Read the row and show it, unless another row is requested first."""
         # Asking again would discard the call in progress.
-        key = self.pane.key_of(wanted)
-        if key != self._last_read or not is_running(self, self._read_row):
-            self._last_read = key
+        key = self.key_of(wanted)
+        if self.is_outdated or key != self._last_read or not self.is_reading:
+            self._last_read, self.is_outdated = key, False
             self._read_row(wanted)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a row is being read."""
+        return is_running(self, self._read_row)
 
     @work(group=PANE, exclusive=True, description="")
     async def _read_row(self, wanted: W) -> None:
         try:
-            read = await call(self.session.store, self.pane.reading(wanted))
+            read = await call(self.session.store, self.reading(wanted))
         except Failure as failure:
-            self.row_failed(failure)
+            self.post_message(self.Failed(failure))
         else:
-            self.pane.show_read(read)
-            self.row_shown(read)
-
-    @abstractmethod
-    def refresh_pane(self) -> None:
-        """Read the pane's row again, if there is a pane."""
-
-    @abstractmethod
-    def action_reload(self) -> None:
-        """Read all that is shown again."""
-
-    def row_shown(self, read: Any) -> None:
-        """Handle that the pane shows another row, or the current state of the same row."""
-
-    def unmark(self) -> None:
-        """Remove all marks, if the screen has any."""
-
-    @abstractmethod
-    def row_failed(self, failure: Failure) -> None:
-        """Show why the row could not be read."""
+            self.show_read(read)
+            self.post_message(self.Shown(read))
 
 
-class RowScreen(PaneScreen[W], Generic[T, W]):
+class RowScreen(ModeScreen, Generic[W]):
     """A page for one row of a list. `is_linked`: it was opened by a link, not from the list."""
 
+    IS_PAGE = True
     WAITED_FOR: ClassVar[Sequence[Callable[..., object]]] = ()
     """Workers that leaving the page would cancel."""
 
     def __init__(
-        self, listed: "SplitScreen[T, W]", pane: RowPane[W], wanted: W, *, is_linked: bool
+        self, listed: "SplitScreen[Any, W]", pane: RowPane[W], wanted: W, *, is_linked: bool
     ) -> None:
         super().__init__(listed.session)
         self.pane = pane
@@ -233,18 +249,20 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
 
     @on(ErrorLine.RetryDue)
     def refresh_pane(self) -> None:
-        self.read_row(self.wanted)
+        self.pane.read_row(self.wanted)
 
-    def row_shown(self, read: Any) -> None:
+    @on(RowPane.Shown)
+    def _clear_error(self) -> None:
         self.query_one(ErrorLine).clear()
 
-    def row_failed(self, failure: Failure) -> None:
-        self.query_one(ErrorLine).show(failure)
+    @on(RowPane.Failed)
+    def _show_error(self, failed: RowPane.Failed) -> None:
+        self.query_one(ErrorLine).show(failed.failure)
 
-    def action_reload(self) -> None:
+    def action_reload(self, *, row: str = "") -> None:
         """Read the row again, even if it is being read already, and clear the error."""
-        self._last_read = None
         self.query_one(ErrorLine).clear()
+        self.pane.is_outdated = True
         self.refresh_pane()
 
     def action_neighbour(self, rows: int) -> None:
@@ -289,6 +307,9 @@ class ListScreen(ModeScreen, Generic[T]):
     ALL_LABEL: ClassVar[str] = ""
     """The title for the list of all accounts; empty: the list does not belong to accounts."""
 
+    IS_PAGED: ClassVar[bool] = False
+    """Whether the list is read page by page, not as a whole."""
+
     REFRESH_S: ClassVar[float] = 2.0
     AUTO_FOCUS = "PagedList"
 
@@ -300,7 +321,11 @@ class ListScreen(ModeScreen, Generic[T]):
         self.order = self.ORDERS[0]
         self.filter = FilterLine(self.FILTER_HINT)
         self.list: PagedList[T] = PagedList(
-            self.columns(), self.row_key, inserts=self.order.inserts
+            self.columns(),
+            self.row_key,
+            self.read_page,
+            is_paged=self.IS_PAGED,
+            keeps_deleted=self.order.keeps_deleted,
         )
         self.list.add_class("panel")
 
@@ -310,7 +335,7 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @abstractmethod
     def row_key(self, row: T) -> str:
-        """Return the unique key of a row; if cursors are positions, its position."""
+        """Return the unique key of a row; in a paged list, its position, which is a cursor."""
 
     @abstractmethod
     def reading(self, cursor: str) -> Callable[[Store], PageRead[T]]:
@@ -335,7 +360,7 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def heading(self) -> Iterable[Content]:
         """Yield the title's parts after the path: the number of rows and the order."""
-        yield safe(counted(self.list.pages.count, self.ROW))
+        yield safe(counted(self.list.window.count, self.ROW))
         if self.order.label:
             yield safe(self.order.label)
 
@@ -363,13 +388,13 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def extent(self, none: str) -> str:
         """Return the number of rows: `5 of 21`, `none` if empty, or that more are being read."""
-        pages = self.list.pages
-        if not pages.is_complete:
-            return f"{pages.count:,} loaded · more…"
-        if not pages.count:
+        window = self.list.window
+        there = window.dropped + window.count - len(window.gone)
+        if not window.is_complete:
+            return f"{window.dropped + window.count:,} loaded · more…"
+        if not window.count:
             return none
-        there = pages.count - pages.gone
-        return f"{min(self.list.cursor + 1, there):,} of {there:,}"
+        return f"{min(window.dropped + self.list.cursor + 1, there):,} of {there:,}"
 
     def body(self) -> Iterable[Widget]:
         """Yield the widgets between header and footer."""
@@ -469,7 +494,7 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def action_next_order(self) -> None:
         self.order = self.ORDERS[(self.ORDERS.index(self.order) + 1) % len(self.ORDERS)]
-        self.list.inserts = self.order.inserts
+        self.list.keeps_deleted = self.order.keeps_deleted
         self.restart()
 
     def action_mark(self) -> None:
@@ -480,11 +505,9 @@ class ListScreen(ModeScreen, Generic[T]):
         if self.is_active and self.query_one(ErrorLine).failure is None:
             self.list.refresh_rows()
 
-    @on(PagedList.PageWanted)
-    @work(group=PAGE, exclusive=True)
-    async def read_page(self, wanted: PagedList.PageWanted) -> None:
-        """Read the page, unless another page is requested first."""
-        reading, filtered_by, order = self.reading(wanted.cursor), self.filter.text, self.order
+    async def read_page(self, cursor: str) -> PageRead[T]:
+        """Return the page after the cursor, for the list. Raises Failure, after showing it."""
+        reading, filtered_by, order = self.reading(cursor), self.filter.text, self.order
         words = parse_filter(filtered_by)
 
         def read_narrowed(store: Store) -> PageRead[T]:
@@ -502,9 +525,8 @@ class ListScreen(ModeScreen, Generic[T]):
             read = await call(self.session.store, read_narrowed)
         except Failure as failure:
             self.query_one(ErrorLine).show(failure)
-            self.list.fail(is_gone=failure.is_gone)
-            self.list.is_stale = failure.is_passing
-            return
+            raise
+        self.query_one(ErrorLine).clear()
         self.list.empty = self.page_arrived(read)
         if filtered_by:
             key = shown_key("everywhere.back", self.session.settings.keymap)
@@ -512,8 +534,7 @@ class ListScreen(ModeScreen, Generic[T]):
             none = safe(f'No matches for "{filtered_by.strip()}"{whose}.')
             more = [safe(self.MORE_TO_TYPE)] if self.MORE_TO_TYPE else []
             self.list.empty = none, *more, safe(f"Press {key} to clear the filter.")
-        self.query_one(ErrorLine).clear()
-        self.list.fill(wanted.page, read.rows, read.next_cursor)
+        return read
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
@@ -537,9 +558,8 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def action_reload(self, *, row: str = "") -> None:
         """Read the list again, clear the error, and go to the row of this key if given."""
-        self.workers.cancel_group(self, PAGE)
         self.query_one(ErrorLine).clear()
-        self.list.reload()
+        self.list.refresh_rows(reloads=True)
         if row:
             self.list.select(row)
 
@@ -548,7 +568,6 @@ class ListScreen(ModeScreen, Generic[T]):
 
         `keeps_rows`: the lists have rows in common.
         """
-        self.workers.cancel_group(self, PAGE)
         self.query_one(ErrorLine).clear()
         self.list.restart(keeps_rows=keeps_rows, row=row)
 
@@ -557,8 +576,8 @@ PREVIEW_DELAY_S = 0.08
 """How long the cursor must rest on a row before its preview is read."""
 
 
-class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
-    """A list and a pane that follows its cursor."""
+class SplitScreen(ListScreen[T], Generic[T, W]):
+    """A list, and in a wide terminal a preview of the row at its cursor."""
 
     DEFAULT_CSS = """
     SplitScreen #split > PagedList { width: 2fr; }
@@ -598,24 +617,26 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
         self.follow()
 
     def refresh_pane(self) -> None:
+        """Read the preview's row again, if there is a preview."""
         if not self.is_split or not self.is_mounted:
             return
         row = self.list.current
         if row is None:
-            self.workers.cancel_group(self, PANE)
-            gone = f"This {self.ROW} was deleted." if self.list.pages.count else ""
+            self.workers.cancel_group(self.pane, PANE)
+            gone = f"This {self.ROW} was deleted." if self.list.window.count else ""
             self.pane.show_line(Paragraph(safe(gone, "dim")))
         else:
-            self.read_row(self.wanted_of(row))
+            self.pane.read_row(self.wanted_of(row))
 
     def action_reload(self, *, row: str = "") -> None:
-        self._last_read = None  # a read in progress may predate the change
+        self.pane.is_outdated = True
         super().action_reload(row=row)
 
-    def row_failed(self, failure: Failure) -> None:
+    @on(RowPane.Failed)
+    def _show_why(self, failed: RowPane.Failed) -> None:
         # If the store is unavailable, the list says so, and the preview stays.
-        if not failure.is_passing:
-            self.pane.show_line(Paragraph(failure.content))
+        if not failed.failure.is_passing:
+            self.pane.show_line(Paragraph(failed.failure.content))
 
     def unmark(self) -> None:
         self.list.unmark()

@@ -10,16 +10,18 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
+from resumes.errors import InvalidArgument
 from resumes.store.store import Store
 from tui import clipboard
 from tui.keys import Place, bindings, shown_key
 from tui.session import UiSession
-from tui.store_calls import Failure, call, store_work
+from tui.store_calls import Failure, call
 from tui.text import joined, safe, show_message
 from tui.widgets.bars import ErrorLine, KeyLine, Note
 from tui.widgets.forms import SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
+from tui.widgets.window import PageRead
 
 T = TypeVar("T")
 
@@ -27,10 +29,11 @@ T = TypeVar("T")
 class Dialog(ModalScreen[T | None], Generic[T]):
     """A box with a title, fields and buttons. Its result is None when it is canceled.
 
-    A dialog sets VERB, passes its fields to `__init__`, and defines `find_problem` and `submit`, which
-    ends with `self.dismiss(result)`. A dialog that saves sets `is_saving` in `submit` and starts a
-    method under `@store_work()`, which dismisses it; `show_failure` shows why saving failed. A problem is
-    shown in the key line; a form overrides `show_problem` to show it below the field (`PlanForm`).
+    A dialog sets VERB, passes its fields to `__init__`, and defines `submit`, which ends with
+    `self.dismiss(result)`, and is only called if all lines can be parsed. A dialog that saves sets
+    `is_saving` in `submit` and starts a method under `@store_work()`, which dismisses it; `show_failure`
+    shows why saving failed. A problem is shown in the key line; a form overrides `show_problem` to show it
+    below the field (`PlanForm`).
 
     A screen opens it with `await self.app.push_screen_wait(dialog)` in an action under
     `@store_work()`. After any other `await`, the screen checks `self.is_active` first: the user may
@@ -53,9 +56,6 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     is_saving = False
     """Whether the input is being saved; until that ends the dialog stays open."""
 
-    main_line: SafeInput | None = None
-    """The line that gets the focus when its input cannot be submitted."""
-
     def __init__(self, title: str, *fields: Widget) -> None:
         super().__init__()
         self._title = title
@@ -77,9 +77,10 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         line.labels = self.LABELS
         yield line
 
-    def find_problem(self) -> str:
-        """Return why the input cannot be submitted; empty if it can."""
-        return ""
+    def find_problem(self) -> tuple[str, SafeInput | None]:
+        """Return the first problem of the lines, and its line; empty and None if there is none."""
+        problems = ((line.find_problem(), line) for line in self.query(SafeInput))
+        return next(((problem, line) for problem, line in problems if problem), ("", None))
 
     def show_problem(self, problem: str) -> None:
         """Show the problem of the input; empty for none."""
@@ -87,12 +88,12 @@ class Dialog(ModalScreen[T | None], Generic[T]):
             show_message(self, problem, "warning")
 
     def is_ready(self) -> bool:
-        """Return whether the input can be submitted; if not, show why and focus it."""
-        problem = self.find_problem()
+        """Return whether the input can be submitted; if not, show why and focus the line."""
+        problem, line = self.find_problem()
         self.show_problem(problem)
-        if problem and self.main_line is not None:
-            self.main_line.focus()
-        return not problem
+        if line is not None:
+            line.focus()
+        return line is None
 
     def submit(self) -> object:
         """Dismiss the dialog with the input, or begin to save it."""
@@ -140,31 +141,26 @@ class Chooser(Dialog[T]):
         columns: Sequence[ListColumn[T]],
         key: Callable[[T], str],
         read: Callable[[Store], Sequence[T]],
-        preset: str | None = None,
+        preset: str = "",
     ) -> None:
-        self._list: PagedList[T] = PagedList(columns, key, inserts=True)
+        self._list: PagedList[T] = PagedList(columns, key, self._read_rows)
+        self._list.select(preset)
         super().__init__(title, ErrorLine(), self._list)
         self._store = store
         self._read = read
-        self._preset = preset
 
-    @on(PagedList.PageWanted)
-    @store_work(exclusive=True)
-    async def read(self) -> None:
-        rows = await call(self._store, self._read)
+    async def _read_rows(self, cursor: str) -> PageRead[T]:
+        try:
+            rows = await call(self._store, self._read)
+        except Failure as failure:
+            self.query_one(ErrorLine).show(failure)
+            raise
         self.query_one(ErrorLine).clear()
-        self._list.fill(0, rows, None)
-        if self._preset is not None:
-            self._list.select(self._preset)
-            self._preset = None  # a reload keeps the cursor
+        return PageRead(rows)
 
     @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
         self._list.refresh_rows()
-
-    def show_failure(self, failure: Failure) -> None:
-        self.query_one(ErrorLine).show(failure)
-        self._list.fail()
 
     @on(PagedList.Chosen)
     def choose(self, chosen: PagedList.Chosen) -> None:
@@ -215,18 +211,16 @@ class ConfirmDialog(Dialog[bool]):
         self._typed = typed
         if typed is not None:
             ask = Note(safe(f'Type "{typed}" to confirm:'))
-            self.main_line = SafeInput()
-            self._fields = *self._fields, ask, self.main_line
+            self._fields = *self._fields, ask, SafeInput(parse=self._check_typed)
 
     def buttons(self) -> Iterable[Widget]:
         is_typed = self._typed is not None
         yield TextButton(safe("Cancel"), id="cancel", is_default=not is_typed)
         yield TextButton(safe(self._verb), id="submit", variant="error", is_default=is_typed)
 
-    def find_problem(self) -> str:
-        if self.main_line is None or self.main_line.value.strip() == self._typed:
-            return ""
-        return f'Type "{self._typed}" exactly to confirm.'
+    def _check_typed(self, text: str) -> None:
+        if text != self._typed:
+            raise InvalidArgument(f'Type "{self._typed}" exactly to confirm.')
 
     def submit(self) -> None:
         self.dismiss(True)

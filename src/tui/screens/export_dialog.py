@@ -78,8 +78,9 @@ class ExportDialog(Dialog[ExportChoice]):
         self._listed = listed
         self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
         self._kind = Choices(list(KINDS), last.kind or PDF)
-        self._folder = SafeInput(max_length=MAX_PATH_CHARS)
-        self._folder.value = last.folder or _usual_folder()
+        self._folder = SafeInput(
+            last.folder or _usual_folder(), parse=_check_folder, max_length=MAX_PATH_CHARS
+        )
         self._layout = Choices([OWN, *LAYOUTS], last.layout or OWN)
         self._paper = Choices(list(PAPERS), last.paper or OWN)
         self._anonymous = Choices([NO, YES], last.anonymous or NO)
@@ -102,20 +103,23 @@ class ExportDialog(Dialog[ExportChoice]):
             each.display = kind is ExportFormat.PDF
         self._for_pages.display = kind in (ExportFormat.PDF, ExportFormat.WORD)
 
-    def find_problem(self) -> str:
-        return "" if self._folder.value.strip() else "Enter a folder."
-
     def submit(self) -> None:
         self.dismiss(
             ExportChoice(
                 self._kind.chosen,
-                self._folder.value.strip(),
+                self._folder.parsed,
                 self._layout.chosen,
                 self._paper.chosen,
                 self._anonymous.chosen,
                 is_all=self._what.chosen == self._listed,
             )
         )
+
+
+def _check_folder(text: str) -> str:
+    if not text:
+        raise InvalidArgument("Enter a folder.")
+    return text
 
 
 def _usual_folder() -> str:

@@ -22,13 +22,14 @@ from resumes.text import counted, in_bytes
 from resumes.watched_folder import describe_root, find_filed, outcome_folder
 from resumes.watched_names import REPORT, find_filed_extension
 from tui.filters import has_words, parse_filter
-from tui.screens.base import PageRead, RowPane
+from tui.screens.base import RowPane
 from tui.screens.dialogs import Fact
 from tui.screens.file_source import SourceLines, SourceText, fault_of, lay_out
+from tui.session import UiSession
 from tui.text import joined, minute, safe
 from tui.widgets.paged_list import text_cell
-from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
+from tui.widgets.window import PageRead, flipped
 
 PAGE_SIZE: Final = 100
 MAX_SEARCHES: Final = 5
@@ -397,8 +398,8 @@ class FileView(Container, RowPane[FileRow]):
     FileView > SourceLines { height: 3fr; }
     """
 
-    def __init__(self, inbox: Path, *, can_focus_text: bool) -> None:
-        self._inbox = inbox
+    def __init__(self, session: UiSession, *, can_focus_text: bool) -> None:
+        self.session = session
         self.text = TextPane()
         self._source = SourceLines()
         super().__init__(self.text, self._source)
@@ -417,7 +418,7 @@ class FileView(Container, RowPane[FileRow]):
             read_file,
             account_id=wanted.account_id,
             claim_id=wanted.claim_id,
-            inbox=self._inbox,
+            inbox=self.session.settings.inbox,
             before=self.read,
         )
 

@@ -19,13 +19,14 @@ from resumes.store.store import Store
 from resumes.text import counted, in_bytes
 from tui import clipboard
 from tui.keys import Place, Target, bindings
-from tui.screens.base import ListScreen, PageRead
+from tui.screens.base import ListScreen
 from tui.screens.dialogs import TextDialog
 from tui.session import UiSession
 from tui.text import NONE, joined, safe, show_message, stacked
 from tui.widgets.bars import Glance
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
+from tui.widgets.window import PageRead
 
 SIGNS = {
     Severity.ERROR: ("✗", "bold $text-error"),
@@ -208,10 +209,9 @@ class HealthScreen(ListScreen[Finding]):
 
     def heading(self) -> Iterable[Content]:
         """Yield `✗ 1 error`, `! 2 warnings`, `✓ 10 ok`; omit zero counts."""
-        rows = list(map(self.list.pages.peek, range(self.list.pages.count)))
-        if not rows:
+        states = [finding.severity for finding in self.list.window.rows]
+        if not states:
             yield safe("Checking…")
-        states = [row.severity for row in rows if isinstance(row, Finding)]
         for state, (sign, style) in SIGNS.items():
             if count := states.count(state):
                 words = f"{count} {state}" if state is Severity.OK else counted(count, state)

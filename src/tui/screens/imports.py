@@ -7,7 +7,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Final
 
-from textual import work
+from textual import on, work
 from textual.content import Content
 from textual.widget import Widget
 
@@ -21,13 +21,12 @@ from resumes.store.import_ledger import FileOutcome, Item
 from resumes.store.import_requests import STATES, RequestKind
 from resumes.store.store import Store
 from resumes.text import counted, in_bytes
-from tui.editor import suspended
 from tui.keys import Place, Target, bindings
 from tui.screens.base import (
     NEWEST_FIRST,
+    ModeScreen,
     Order,
-    PageRead,
-    PaneScreen,
+    RowPane,
     RowScreen,
     SplitScreen,
 )
@@ -53,23 +52,13 @@ from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import safe, show_message
 from tui.widgets.bars import ErrorLine, KeyLine
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
+from tui.widgets.window import PageRead
 
 MAX_FOLLOWED: Final = 20
 """Queued files whose outcome is announced; others only appear in the list."""
 
 MAX_NAME_CHARS: Final = 60
 """Longest file name in a message, which has one line."""
-
-
-def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
-    """Return the current state of the files that have finished since they were read."""
-    ended = []
-    for file in files:
-        with suppress(NotFound):
-            now = import_history.get_file(store, file.claim_id, account_id=file.account_id)
-            if now.finished_at != file.finished_at and not now.is_under_way:
-                ended.append(now)
-    return ended
 
 
 def read_now(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
@@ -115,7 +104,7 @@ REFRESH_S: Final = 1.0
 BINARY: Final = (".gz", ".zip", ".pdf", ".doc", ".docx", ".odt")
 
 
-class FileActions(PaneScreen[FileRow]):
+class FileActions(ModeScreen):
     """The actions on files, in the list and on a file's page."""
 
     pane: FileView
@@ -224,21 +213,19 @@ class FileActions(PaneScreen[FileRow]):
         mark = None if read.source is None else read.source.mark
         try:
             line = None if mark is None else mark.line
-            is_changed = edit(read.path, line, partial(suspended, self.app))
+            is_changed = edit(read.path, line, self.handed_over)
         except InvalidArgument as error:
             show_message(self, f"{error.message}.", "error")
             return False
-        finally:
-            # No deletion could be undone while the editor was open.
-            self.session.deletions.restart_grace()
         if not is_changed:
             show_message(self, "The file was not changed.")
         return is_changed
 
 
-class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
+class FileScreen(RowScreen[FileRow], FileActions):
     """A file's page."""
 
+    pane: FileView
     MODE = "imports"
     WAITED_FOR = (
         FileActions.action_ask,
@@ -258,7 +245,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
     def __init__(self, listed: "ImportsScreen", file: FileRow, *, is_linked: bool) -> None:
         super().__init__(
             listed,
-            FileView(listed.session.settings.inbox, can_focus_text=True),
+            FileView(listed.session, can_focus_text=True),
             file,
             is_linked=is_linked,
         )
@@ -276,8 +263,9 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
         if self.is_active and self.query_one(ErrorLine).failure is None:
             self.refresh_pane()
 
-    def row_shown(self, read: FileRead) -> None:
-        super().row_shown(read)
+    @on(RowPane.Shown)
+    def _show_file(self, shown: RowPane.Shown) -> None:
+        read: FileRead = shown.read
         self._file = self.wanted = read.file
         self.pane.text.border_title = self.titled(outcome_content(read.file, read.request))
         hidden = [
@@ -305,7 +293,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
         """Return whether the requested file is shown already; if not, show why."""
         if self.pane.key_of(self.wanted) == self.pane.key_of(self._file):
             return True
-        if is_running(self, self._read_row):
+        if self.pane.is_reading:
             show_message(self, "Loading the next file…")
         else:
             show_message(self, "Could not load the next file. Press r to retry.")
@@ -352,8 +340,10 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
 class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     """The files of one account or of all, and a preview of the file at the cursor."""
 
+    pane: FileView
     MODE = "imports"
     ROW = "file"
+    IS_PAGED = True
     ORDERS = (Order("failed first"), NEWEST_FIRST)
     ALL_LABEL = "all accounts"
     BINDINGS = bindings(Place.IMPORTS)
@@ -362,7 +352,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     """
 
     def __init__(self, session: UiSession) -> None:
-        super().__init__(session, FileView(session.settings.inbox, can_focus_text=False))
+        super().__init__(session, FileView(session, can_focus_text=False))
         self._outcome: FileOutcome | None = None
         self.overview = Overview(session)
         self._followed: dict[object, FileRow] = {}
@@ -449,8 +439,11 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         # The list shows failures; the next refresh tries again.
         with suppress(Failure):
             files = list(self._followed.values())
-            for file in await call(self.session.store, read_ended, files=files):
-                del self._followed[self.pane.key_of(file)]
+            for file in await call(self.session.store, read_now, files=files):
+                key = self.pane.key_of(file)
+                if file.is_under_way or file.finished_at == self._followed[key].finished_at:
+                    continue
+                del self._followed[key]
                 why = "" if file.reason is None else f", {plain_words(file.reason)}"
                 show_message(
                     self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}"

@@ -14,19 +14,20 @@ from textual.screen import ModalScreen
 
 from resumes import durations
 from resumes.clock import Clock, later
-from resumes.errors import Conflict
+from resumes.errors import Conflict, InvalidArgument
 from resumes.store import accounts, api_keys
 from resumes.store.api_keys import MAX_GRACE, KeyInfo, KeyState, NewKey
 from resumes.store.store import Store
 from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens.base import ListScreen, Order, PageRead
+from tui.screens.base import ListScreen, Order
 from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog, fact_notes, no_accounts
 from tui.store_calls import call, store_work
 from tui.text import NONE, ago, minute, safe, show_message
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
+from tui.widgets.window import PageRead
 
 MAX_CHARS = 40
 
@@ -36,21 +37,24 @@ ParsedDuration = tuple[str, timedelta | None]
 
 
 def parse_expiry(text: str, now_us: int) -> ParsedDuration:
-    """Return the lifetime of a new key; without end for an empty text. Raises ValueError."""
+    """Return the lifetime of a new key; without end for an empty text. Raises InvalidArgument."""
     if not text:
         return "Never expires.", None
-    span = durations.until(durations.parse_expiry(text), now_us=now_us)
+    try:
+        span = durations.until(durations.parse_expiry(text), now_us=now_us)
+    except ValueError as error:
+        raise InvalidArgument(f"{error}.") from None
     if span <= timedelta(0):
-        raise ValueError("The expiry must be in the future")
+        raise InvalidArgument("The expiry must be in the future.")
     return f"Expires {minute(later(now_us, span))} UTC.", span
 
 
 def parse_grace(text: str, now_us: int) -> ParsedDuration:
-    """Return how long a rotated key stays valid. Raises ValueError."""
+    """Return how long a rotated key stays valid. Raises InvalidArgument."""
     if (span := durations.parse_span(text)) is None:
-        raise ValueError(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0')
+        raise InvalidArgument(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0.')
     if span > MAX_GRACE:
-        raise ValueError("The maximum is 7d")
+        raise InvalidArgument("The maximum is 7d.")
     if not span:
         return "The old key stops working immediately.", span
     return f"The old key expires {minute(later(now_us, span))} UTC.", span
@@ -62,25 +66,20 @@ class DurationField(VerticalGroup):
     def __init__(
         self, label: str, parse: Callable[[str], ParsedDuration], *, preset: str = ""
     ) -> None:
-        self._parse = parse
-        self.words, self.span = parse(preset)
-        self.line = SafeInput(max_length=MAX_CHARS)
-        self._note = Note(safe(self.words))
-        super().__init__(LabelledField(label, self.line), self._note)
-        self.line.value = preset
-        self.line.placeholder = "such as 7d or 12h"
+        self._line = SafeInput(preset, parse=parse, max_length=MAX_CHARS, hint="such as 7d or 12h")
+        self._note = Note(safe(parse(preset)[0]))
+        super().__init__(LabelledField(label, self._line), self._note)
 
-    def find_problem(self) -> str:
-        """Return why the input is invalid; empty if it is valid, and then set `span`."""
-        try:
-            self.words, self.span = self._parse(self.line.value.strip())
-        except ValueError as error:
-            return f"! {error}."
-        return ""
+    @property
+    def span(self) -> timedelta | None:
+        """The duration; None: without end."""
+        parsed: ParsedDuration = self._line.parsed
+        return parsed[1]
 
     @on(SafeInput.Changed)
     def show_parsed(self) -> None:
-        self._note.update(safe(self.find_problem() or self.words))
+        problem = self._line.find_problem()
+        self._note.update(safe(f"! {problem}" if problem else self._line.parsed[0]))
 
 
 MAX_NAME_CHARS = 100
@@ -98,7 +97,6 @@ class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
         self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
         self.access = Choices([FULL, READ_ONLY], FULL)
         self._expiry = DurationField("Expires", lambda text: parse_expiry(text, clock()))
-        self.main_line = self._expiry.line
         super().__init__(
             "New key",
             LabelledField("Account", self.account),
@@ -106,9 +104,6 @@ class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
             LabelledField("Access", self.access),
             self._expiry,
         )
-
-    def find_problem(self) -> str:
-        return self._expiry.find_problem()
 
     def submit(self) -> None:
         account = self.account.chosen
@@ -131,11 +126,7 @@ class RotateDialog(Dialog[timedelta]):
         self._grace = DurationField(
             "Grace period", lambda text: parse_grace(text, clock()), preset="24h"
         )
-        self.main_line = self._grace.line
         super().__init__("Rotate this key?", *fact_notes(facts), self._grace)
-
-    def find_problem(self) -> str:
-        return self._grace.find_problem()
 
     def submit(self) -> None:
         self.dismiss(self._grace.span)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from textual.suggester import SuggestFromList
 
-from resumes.errors import InvalidArgument
 from resumes.store import accounts, labels
 from resumes.store.labels import MAX_LABEL_CHARS, check_label
 from resumes.store.store import Store
@@ -37,23 +36,15 @@ class LabelDialog(Dialog[str]):
     VERB = "Save"
 
     def __init__(self, what: str, label: str, known: Sequence[str]) -> None:
-        self.main_line = SafeInput(max_length=MAX_LABEL_CHARS)
-        self.main_line.value = label
-        self.main_line.suggester = SuggestFromList(map(safe_text, known), case_sensitive=False)
+        self._line = SafeInput(label, parse=parse_label, max_length=MAX_LABEL_CHARS)
+        self._line.suggester = SuggestFromList(map(safe_text, known), case_sensitive=False)
         note = Note(safe("→ completes a known label. Leave it empty for no label.", "dim"))
-        super().__init__(f"Label of {what}", LabelledField("Label", self.main_line), note)
-
-    def find_problem(self) -> str:
-        try:
-            self._label()
-        except InvalidArgument as error:
-            return error.message
-        return ""
+        super().__init__(f"Label of {what}", LabelledField("Label", self._line), note)
 
     def submit(self) -> None:
-        self.dismiss(self._label())
+        self.dismiss(self._line.parsed)
 
-    def _label(self) -> str:
-        assert self.main_line is not None
-        text = self.main_line.value
-        return check_label(text) if text.strip() else ""
+
+def parse_label(text: str) -> str:
+    """Return the label; empty for none. Raises InvalidArgument."""
+    return check_label(text) if text else ""

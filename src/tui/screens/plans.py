@@ -1,12 +1,13 @@
 """The plans screen: the list, the form for a plan, the review before saving."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
 from textual import on, work
 
-from resumes.errors import Conflict, InvalidArgument
+from resumes.errors import Conflict
 from resumes.store import plans
 from resumes.store.accounts import check_name
 from resumes.store.plans import (
@@ -21,7 +22,7 @@ from resumes.store.plans import (
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, bindings
-from tui.screens.base import ListScreen, Order, PageRead
+from tui.screens.base import ListScreen, Order
 from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
@@ -29,6 +30,7 @@ from tui.text import safe, show_message
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import ListColumn, text_cell
+from tui.widgets.window import PageRead
 
 
 def listing_text(is_allowed: bool) -> str:
@@ -80,10 +82,10 @@ class PlanForm(Dialog[PlanInfo]):
         self._store = session.store
         self._shown = shown
         self.enter_submits = shown is not None  # changes are reviewed before they are saved
-        self._name_line = SafeInput(max_length=MAX_CHARS)
-        self._maximum = SafeInput(max_length=MAX_CHARS)
+        self._name_line = SafeInput(parse=partial(check_name, kind="plan"), max_length=MAX_CHARS)
+        self._maximum = SafeInput(parse=parse_maximum, max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
-        self._keep_days = SafeInput(max_length=MAX_CHARS)
+        self._keep_days = SafeInput(parse=parse_keep_days, max_length=MAX_CHARS)
         self._problem = Note(safe(""))
         self._problem.add_class("problem")
         super().__init__(
@@ -109,23 +111,16 @@ class PlanForm(Dialog[PlanInfo]):
     def check(self) -> None:
         """Show the problem of the current input."""
         is_begun = self._shown is not None or self._name_line.value
-        self.show_problem(self.find_problem() if is_begun else "")
-
-    def find_problem(self) -> str:
-        try:
-            self._typed_plan()
-        except InvalidArgument as error:
-            return error.message
-        return ""
+        self.show_problem(self.find_problem()[0] if is_begun else "")
 
     def _typed_plan(self) -> PlanInfo:
         """Return the plan in the form. Raises InvalidArgument."""
         shown = self._shown
         return PlanInfo(
-            name=check_name(self._name_line.value.strip(), "plan") if shown is None else shown.name,
-            max_resumes=parse_maximum(self._maximum.value),
+            name=self._name_line.parsed if shown is None else shown.name,
+            max_resumes=self._maximum.parsed,
             api_listing=self._listing.chosen == "yes",
-            keep_days=parse_keep_days(self._keep_days.value),
+            keep_days=self._keep_days.parsed,
             accounts=0 if shown is None else shown.accounts,
         )
 

@@ -12,6 +12,7 @@ from resumes.store.entry import MAX_VERSIONS, Entry
 from resumes.store.sqlite.first_rows import FirstRows
 from tui.text import joined, safe
 from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+from tui.widgets.window import PageRead
 
 
 def title_cell(entry: Entry) -> Content:
@@ -56,11 +57,14 @@ class FirstRowsView(Horizontal):
         super().__init__()
         has_labels = any(entry.label for entry in first.rows)
         columns = resume_columns(system_clock, has_labels=has_labels)
-        self._list: PagedList[Entry] = PagedList(columns, attrgetter("id"))
-        self._list.pages.fill(0, first.rows, first.rows[-1].id)
+        self._list: PagedList[Entry] = PagedList(columns, attrgetter("id"), self._read)
+        self._list.window.put(0, first.rows, None)
         self._list.border_title = safe(f"Resumes › {first.account}")
         self._list.add_class("panel")
         self._list.disabled = True  # clicks are meant for the list that replaces it
+
+    async def _read(self, cursor: str) -> PageRead[Entry]:
+        return PageRead(())  # nothing more until the store is open
 
     def compose(self) -> ComposeResult:
         yield self._list

@@ -27,10 +27,9 @@ from resumes.store.stored_resumes import Sort, StoredResume
 from resumes.store.versions import count_versions
 from resumes.text import counted, escaped_json
 from resumes.watched_folder import describe_root, find_source, opened
-from tui.screens.base import PageRead
 from tui.text import highlighted, joined, minute, safe, safe_lines
-from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph
+from tui.widgets.window import PageRead, flipped
 
 PAGE_SIZE = 100
 

@@ -9,6 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from textual import on
 from textual.content import Content
 from textual.notifications import SeverityLevel
 
@@ -16,7 +17,6 @@ from resumes.analyzer import Format, load_stored, whole_json
 from resumes.editor import Draft, Saved
 from resumes.errors import InvalidArgument
 from resumes.search.query import Query
-from resumes.settings import Settings
 from resumes.store import accounts, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
@@ -26,15 +26,12 @@ from resumes.store.store import Store
 from resumes.text import counted, escaped_json
 from resumes.watched_folder import find_source
 from tui.deletions import GRACE_S, named, quoted
-from tui.editor import suspended
 from tui.keys import Place, Target, bindings, shown_key
 from tui.pdf_files import describe_boxes, find_viewer
 from tui.screens.base import (
     NEWEST_FIRST,
-    PANE,
+    ModeScreen,
     Order,
-    PageRead,
-    PaneScreen,
     RowPane,
     RowScreen,
     SplitScreen,
@@ -56,8 +53,8 @@ from tui.session import ExportChoice, UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import joined, minute, safe, show_message
 from tui.widgets.paged_list import FindHits, ListColumn
-from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
+from tui.widgets.window import PageRead, flipped
 
 
 def view_tabs(current: View) -> Content:
@@ -77,9 +74,9 @@ class ResumeRef(NamedTuple):
 class ResumePane(TextPane, RowPane[ResumeRef]):
     """Shows a resume in one of its views, whose names form the title."""
 
-    def __init__(self, settings: Settings, *, can_focus_text: bool) -> None:
+    def __init__(self, session: UiSession, *, can_focus_text: bool) -> None:
         super().__init__()
-        self._settings = settings
+        self.session = session
         self.view = View.TEXT
         self.found_by: Query | None = None
         """The filter of the list, whose hits are shown."""
@@ -91,7 +88,7 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
         self.border_title = view_tabs(self.view)
 
     def key_of(self, wanted: ResumeRef) -> object:
-        return wanted, self.found_by
+        return wanted, self.found_by, self.view
 
     def reading(self, wanted: ResumeRef) -> Callable[[Store], Shown]:
         account, resume_id = wanted
@@ -100,7 +97,7 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
             account=account,
             resume_id=resume_id,
             view=self.view,
-            settings=self._settings,
+            settings=self.session.settings,
             query=self.found_by,
         )
 
@@ -121,29 +118,33 @@ FAILS_WITHIN_S: Final = 10.0
 """A viewer that fails later than this did show the file."""
 
 
-class ResumeActions(PaneScreen[ResumeRef]):
+class ResumeActions(ModeScreen):
     """The actions on resumes, in the list and on a resume's page."""
 
     pane: ResumePane
 
     @abstractmethod
-    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]] | None:
-        """Return the account and the resumes (or `one`) to act on; if none, show why."""
+    def refresh_pane(self) -> None:
+        """Read the pane's resume again, if there is a pane."""
+
+    @abstractmethod
+    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]]:
+        """Return the account and the resumes (or `one`) to act on; if there are none, show why."""
 
     def action_next_view(self, views: int) -> None:
         """Switch to another view; the current one stays until the other is read."""
         pane, known = self.pane, list(View)
         pane.view = known[(known.index(pane.view) + views) % len(known)]
         pane.border_title = view_tabs(pane.view)
-        self.workers.cancel_group(self, PANE)
         self.refresh_pane()
 
     @store_work()
     async def action_open_file(self) -> None:
         """Open the file that the resume was imported from, or show that there is none."""
-        if (found := self.find_resumes("look up", one=True)) is None:
+        account, entries = self.find_resumes("look up", one=True)
+        if not entries:
             return
-        account, [entry] = found
+        [entry] = entries
         session = self.session
         claim_id, problem = await call(
             session.store,
@@ -155,14 +156,15 @@ class ResumeActions(PaneScreen[ResumeRef]):
         if problem:
             show_message(self, problem)
         elif self.is_active:
-            here = [] if isinstance(self, RowScreen) else [entry.id]
+            here = [] if self.IS_PAGE else [entry.id]
             self.follow_link(Target("imports", account, opens=claim_id), *here)
 
     @store_work(exclusive=True)
     async def action_copy(self) -> None:
-        if (found := self.find_resumes("copy", one=True)) is None:
+        account, entries = self.find_resumes("copy", one=True)
+        if not entries:
             return
-        account, [entry] = found
+        [entry] = entries
         session = self.session
         pdf = session.pdfs.paths.get(entry.id)
         offered = await call(
@@ -174,9 +176,10 @@ class ResumeActions(PaneScreen[ResumeRef]):
     @store_work()
     async def action_open_pdf(self) -> None:
         """Render the resume as a PDF, start the viewer, and show the result."""
-        if (found := self.find_resumes("open", one=True)) is None:
+        account, entries = self.find_resumes("open", one=True)
+        if not entries:
             return
-        account, [entry] = found
+        [entry] = entries
         app, session = self.app, self.session
         show_message(self, "Generating the PDF…")
         made = await call(session.store, session.pdfs.make, account, entry.id)
@@ -188,7 +191,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
         path, missing, viewer = made
         boxes = describe_boxes(missing, session.settings.home)
         severity: SeverityLevel = "warning" if boxes else "information"
-        action = "resume.copy" if isinstance(self, RowScreen) else "resumes.copy"
+        action = "resume.copy" if self.IS_PAGE else "resumes.copy"
         copy_key = shown_key(action, session.settings.keymap)
         # The path comes last because a long one fills the line.
         where = f"{boxes} Press {copy_key} to copy the PDF's path: {path}"
@@ -212,9 +215,10 @@ class ResumeActions(PaneScreen[ResumeRef]):
     @store_work()
     async def action_edit_resume(self) -> None:
         """Let the user edit the resume, and store the text, or show where it is kept."""
-        if (found := self.find_resumes("edit", one=True)) is None:
+        account, entries = self.find_resumes("edit", one=True)
+        if not entries:
             return
-        account, [entry] = found
+        [entry] = entries
         session = self.session
         draft = await call(
             session.store,
@@ -244,12 +248,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
     async def _edit(self, draft: Draft) -> Saved | None:
         """Let the user edit until the text is stored or given up; None if it was not changed."""
         while True:
-            try:
-                is_changed = draft.edit(partial(suspended, self.app))
-            finally:
-                # No deletion could be undone while the editor was open.
-                self.session.deletions.restart_grace()
-            if not is_changed:
+            if not draft.edit(self.handed_over):
                 return None
             saved = await call(self.session.store, lambda store: draft.save(store))
             if not saved.problems:
@@ -267,9 +266,9 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     def action_delete(self) -> None:
         """Delete the resumes after the grace, unless the user undoes the deletion."""
-        if (found := self.find_resumes("delete")) is None:
+        account, known = self.find_resumes("delete")
+        if not known:
             return
-        account, known = found
         gone = self.session.deletions.gone
         entries = [entry for entry in known if (account, entry.id) not in gone]
         if not entries:
@@ -289,25 +288,24 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     def action_forget(self) -> None:
         """Hand the terminal over to `resumes forget`, which shows what it would erase, and asks."""
-        if (found := self.find_resumes("forget")) is None or self.session.forget is None:
+        _, entries = self.find_resumes("forget")
+        if not entries or self.session.forget is None:
             return
-        _, entries = found
         try:
-            with suspended(self.app):
+            with self.handed_over():
                 self.session.forget([entry.id for entry in entries])
         except InvalidArgument as problem:
             show_message(self, problem.message, "error")
             return
-        self.session.deletions.restart_grace()
         self.unmark()
         self.action_reload()
 
     @store_work()
     async def action_label(self) -> None:
         """Ask for the label of the resumes, and change it."""
-        if (found := self.find_resumes("label")) is None:
+        account, entries = self.find_resumes("label")
+        if not entries:
             return
-        account, entries = found
         what = quoted(entries[0].shown_title)
         what = what if len(entries) == 1 else counted(len(entries), "resume")
         store = self.session.store
@@ -328,9 +326,9 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     @store_work()
     async def action_export(self) -> None:
-        if (found := self.find_resumes("export")) is None:
+        account, entries = self.find_resumes("export")
+        if not entries:
             return
-        account, entries = found
         session = self.session
         chosen, listed, text = self.exportable(account)
         dialog = ExportDialog(chosen, listed, session.last_export or ExportChoice())
@@ -402,9 +400,10 @@ def read_copyables(
     ]
 
 
-class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
+class DetailScreen(RowScreen[ResumeRef], ResumeActions):
     """A resume's page."""
 
+    pane: ResumePane
     MODE = "resumes"
     WAITED_FOR = (
         ResumeActions.action_export,
@@ -414,7 +413,7 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     BINDINGS = bindings(Place.RESUME)
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
-        pane = ResumePane(listed.session.settings, can_focus_text=True)
+        pane = ResumePane(listed.session, can_focus_text=True)
         pane.view, pane.found_by = listed.pane.view, listed.pane.found_by
         super().__init__(listed, pane, wanted, is_linked=is_linked)
 
@@ -422,16 +421,16 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     def name_here(self) -> str:
         return self.pane.shown.entry.shown_title if self.pane.shown else self.wanted.resume_id
 
-    def row_shown(self, read: Shown) -> None:
-        super().row_shown(read)
-        title = self.titled(safe(minute(read.entry.created_at)))
+    @on(RowPane.Shown)
+    def _show_title(self, shown: RowPane.Shown) -> None:
+        title = self.titled(safe(minute(shown.read.entry.created_at)))
         self.pane.border_title = joined([view_tabs(self.pane.view), title], by=" ")
 
-    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]] | None:
+    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]]:
         shown = self.pane.shown
         if shown is None or shown.entry.id != self.wanted.resume_id:
             show_message(self, "Loading the resume…")
-            return None
+            return self.wanted.account, []
         return self.wanted.account, [shown.entry]
 
 
@@ -442,9 +441,11 @@ TICK_S = 1.0
 class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     """The resumes of the session's account, and a preview of the one at the cursor."""
 
+    pane: ResumePane
     MODE = "resumes"
     ROW = "resume"
-    ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
+    IS_PAGED = True
+    ORDERS = (Order("oldest first", keeps_deleted=True), NEWEST_FIRST)
     MORE_TO_TYPE = "Type whole words, or at least four letters of the last one."
     FILTER_HINT = 'python porto   "data science"   -java   skill:python   pyth*'
     BINDINGS = bindings(Place.RESUMES)
@@ -456,14 +457,14 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         first = [] if session.first is None else session.first.rows
         self._has_labels = any(entry.label for entry in first)
         """Whether a resume of the list has a label, for which there is a column then."""
-        super().__init__(session, ResumePane(session.settings, can_focus_text=False))
+        super().__init__(session, ResumePane(session, can_focus_text=False))
         self._account: AccountInfo | None = None
         self._unindexed = 0
         self._versions: dict[str, int] = {}
         """How many resumes a person has who has several, by resume."""
         if session.first is not None and session.link is None:
             self.account = session.accounts[self.MODE] = session.first.account
-            self.list.pages.fill(0, session.first.rows, session.first.rows[-1].id)
+            self.list.window.put(0, session.first.rows, session.first.rows[-1].id)
 
     # The list.
 
@@ -596,9 +597,8 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
             ref = ResumeRef(self.account, resume_id)
             self.app.push_screen(DetailScreen(self, ref, is_linked=is_linked))
 
-    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]] | None:
-        entries = self.chosen_rows(verb, one=one)
-        return (self.account, entries) if entries and self.account is not None else None
+    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]]:
+        return self.account or "", self.chosen_rows(verb, one=one)
 
     def exportable(self, account: str) -> tuple[str, str | None, str | None]:
         marked, text = len(self.list.marked), self.filter.text

@@ -1,13 +1,14 @@
 """Form widgets. Labels are `Content`, and input is made safe."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Button, Input, Select
 
+from resumes.errors import InvalidArgument
 from tui.text import SafeText, joined, safe, safe_text
 from tui.widgets.bars import Note
 
@@ -18,15 +19,39 @@ class SafeInput(Input):
     """A line to type in, which drops pasted control characters."""
 
     def __init__(
-        self, *, max_length: int = MAX_CHARS, disabled: bool = False, hint: str = ""
+        self,
+        value: str = "",
+        *,
+        parse: Callable[[str], Any] = str,
+        max_length: int = MAX_CHARS,
+        disabled: bool = False,
+        hint: str = "",
     ) -> None:
-        """Create a line; `hint` is shown while it is empty."""
+        """Create a line. `hint` is shown while it is empty; `parse` raises InvalidArgument."""
         super().__init__(
-            placeholder=safe_text(hint), max_length=max_length, compact=True, disabled=disabled
+            value,
+            placeholder=safe_text(hint),
+            max_length=max_length,
+            compact=True,
+            disabled=disabled,
         )
+        self._parse = parse
 
     def validate_value(self, value: str) -> SafeText:
         return safe_text(value)
+
+    @property
+    def parsed(self) -> Any:
+        """What the text means, without blanks around it. Raises InvalidArgument."""
+        return self._parse(self.value.strip())
+
+    def find_problem(self) -> str:
+        """Return why the text is invalid; empty if it is valid."""
+        try:
+            _ = self.parsed
+        except InvalidArgument as error:
+            return error.message
+        return ""
 
 
 class TextButton(Button):

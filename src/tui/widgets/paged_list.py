@@ -1,15 +1,15 @@
 """A list with a cursor that draws only the visible lines.
 
 Textual's DataTable measures every cell of every row: 12 s for 100,000 rows. This list draws lines
-from a page cache, so its cost depends only on the screen's height.
+from the rows in memory, so its cost depends only on the screen's height.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
 from rich.segment import Segment
-from textual import events
+from textual import events, work
 from textual.content import Content, Span
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -20,8 +20,9 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui.keys import Place, bindings
+from tui.store_calls import Failure, is_running
 from tui.text import AGE_CELLS, NONE, age, highlighted, safe, show_message
-from tui.widgets.pages import Missing, Pages, T, just_before
+from tui.widgets.window import PageRead, T, Window, just_before
 
 GAP_CELLS = 2
 """The gap between columns."""
@@ -114,14 +115,23 @@ def _segments(widget: Widget, content: Content, style: Style) -> Iterator[Segmen
 
 
 SCREENS_AHEAD = 2
-"""The next page is requested when fewer than this many screens of rows are left."""
+"""More rows are read when fewer than this many screens of rows are left."""
 
-MAX_RELOADED_PAGES = 10
-"""Pages of a list that a refresh reloads; further down only the visible rows are read again."""
+MAX_RELOADED = 1_000
+"""How many rows from the start are read again to show a change, or to find a row; further down, reading
+begins at the first visible row, or at the row to find."""
+
+LOAD = "load"
+"""The worker group for reading rows."""
 
 
 class PagedList(ScrollView, Generic[T], can_focus=True):
-    """Rows in columns under a fixed heading. It requests pages with `PageWanted`."""
+    """Rows in columns under a fixed heading.
+
+    The list awaits `read` for the page after a cursor; `read` raises Failure, after showing why. Only one
+    such load is in progress: a list that replaces this one comes first, then a change to show, then the
+    visible rows, then more rows.
+    """
 
     BINDINGS = bindings(Place.LIST)
     COMPONENT_CLASSES = {
@@ -148,13 +158,6 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     """Whether the rows are outdated because the store is unavailable."""
 
     @dataclass(eq=False)
-    class PageWanted(Message):
-        """A request for a page: the screen calls `fill` with the rows after `cursor`, or `fail`."""
-
-        page: int
-        cursor: str
-
-    @dataclass(eq=False)
     class Chosen(Message):
         """Posted on enter, or on a click on the row at the cursor."""
 
@@ -164,13 +167,24 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """Posted when the cursor or the known rows changed."""
 
     def __init__(
-        self, columns: Sequence[ListColumn[T]], key: Callable[[T], str], *, inserts: bool = False
+        self,
+        columns: Sequence[ListColumn[T]],
+        key: Callable[[T], str],
+        read: Callable[[str], Awaitable[PageRead[T]]],
+        *,
+        is_paged: bool = False,
+        keeps_deleted: bool = False,
     ) -> None:
-        """Create a list. `inserts`: new rows may appear between others, as in lists by name."""
+        """Create a list. `is_paged`: it is read page by page, and its keys are positions.
+
+        `keeps_deleted`: a row that is deleted while it is visible keeps its line until a reload.
+        """
         super().__init__()
         self._columns = columns
         self._key = key
-        self.inserts = inserts
+        self._read = read
+        self._is_paged = is_paged
+        self.keeps_deleted = keeps_deleted
         self.find_hits: FindHits | None = None
         """Finds the matches of the filter, which are highlighted in the rows; None without a filter."""
 
@@ -181,16 +195,14 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """The key of the row to move the cursor to once it is read; empty for none."""
 
         self._fitted: list[tuple[ListColumn[T], int]] = []
-        self._reloading: Pages[T] | None = None
-        """The list being reloaded, which will replace the one that is shown; None if none is."""
         self.is_replaced = False
-        """Whether the list being loaded is a different one."""
-        self._asked: tuple[Pages[T], int] | None = None
+        """Whether another list is being read, and the rows are those of the previous one."""
+
         self._has_failed = False
         self.empty: Sequence[Content] = ()
         """The lines shown when there are no rows."""
 
-        self.pages: Pages[T] = Pages(key)
+        self.window: Window[T] = Window(key)
 
     # State set by the screen.
 
@@ -207,33 +219,6 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             left, top = self.content_offset
             self.refresh(Region(-left, -top, self.outer_size.width, 1))
 
-    def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
-        """Show the requested page."""
-        if self._asked is None or self._asked[1] != page:
-            return
-        pages, self._asked, self._has_failed = self._asked[0], None, False
-        self.is_stale = False
-        pages.fill(page, rows, next_cursor)
-        if pages is self._reloading and self.is_replaced:
-            self._begin_at_wanted(pages)
-        elif pages is self._reloading:
-            self._show_reloaded(pages)
-        self._go_to_wanted()
-        if self.pages.is_complete:
-            self.cursor = max(0, min(self.cursor, self.pages.count - 1))
-        self._grow()
-
-    def fail(self, *, is_gone: bool = False) -> None:
-        """Record that the page could not be read; no page is requested until `refresh_rows`.
-
-        `is_gone`: the owner of the rows no longer exists, so they are removed.
-        """
-        if is_gone:
-            self._begin(Pages(self._key))
-        self._asked = None
-        self._has_failed = True
-        self._grow()
-
     def refresh_rows(self, *, reloads: bool = False) -> None:
         """Read the visible rows again, and rows added at the end. Cursor and view stay.
 
@@ -241,78 +226,111 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         which may predate the change to show, is repeated.
         """
         self._has_failed = False
-        if reloads:
-            self._asked = None
-        if self.is_replaced:
-            pass  # the latest request comes first
-        elif not (self.inserts or reloads) or not self.pages.next_page:
-            self.pages.expect_changes()
-        elif (self._reloading is None or reloads) and not self._is_far_down:
-            self._reloading = Pages(self._key, self.pages.start)
-        elif reloads:
-            self.pages.expect_changes()
-        self._ask()
+        if reloads or not is_running(self, self._load):
+            first = self.window.page_start(self.scroll_offset.y)
+            is_whole = not self._is_paged or (reloads and first < MAX_RELOADED)
+            self._load(None if self.is_replaced else 0 if is_whole else first, removes=reloads)
         self.refresh()
-
-    def reload(self) -> None:
-        """Read the list again; far down, from the cursor's row on."""
-        row = self.current
-        if self.inserts and self._is_far_down and row is not None and not self.is_replaced:
-            self.restart(keeps_rows=True, row=self._key(row))
-        else:
-            self.refresh_rows(reloads=True)
-
-    @property
-    def _is_far_down(self) -> bool:
-        return self.pages.page_of(max(self.cursor, self.scroll_offset.y)) >= MAX_RELOADED_PAGES
 
     def restart(self, *, keeps_rows: bool = False, row: str = "") -> None:
         """Show another list, from its start or at the row of this key.
 
-        `keeps_rows`: show the current rows until the first of the other list are read; keep the marks.
+        `keeps_rows`: show the current rows until the other list is read; keep the marks.
         """
-        self._asked, self._has_failed, self._wanted = None, False, row
-        if keeps_rows:
-            self._reloading, self.is_replaced = Pages(self._key), True
-            self._ask()
-        else:
+        self._wanted, self._has_failed = row, False
+        if not keeps_rows:
             self.marked.clear()
-            self._begin(Pages(self._key))
+            self._show(Window(self._key))
             self._grow()
+        self.is_replaced = keeps_rows
+        self._load(None)
 
-    def _begin_at_wanted(self, pages: Pages[T]) -> None:
-        """Show the other list once its wanted row is read; if far down, load it from there."""
-        if not self._wanted or pages.is_complete or pages.find(self._wanted) is not None:
-            self._begin(pages)
-        elif pages.start:  # the row was deleted; the list begins where it was
-            self._wanted = ""
-            self._begin(pages)
-        elif pages.next_page >= MAX_RELOADED_PAGES:
-            self._reloading = Pages(self._key, just_before(self._wanted))
+    @work(exclusive=True, group=LOAD, description="")
+    async def _load(self, start: int | None, *, removes: bool = False) -> None:
+        """Read the rows from number `start` on, as far as they are visible; for None, another list."""
+        try:
+            if start is None:
+                self._show(await self._read_list())
+            else:
+                await self._read_rows(start, keeps_deleted=self.keeps_deleted and not removes)
+        except Failure as failure:
+            if failure.is_gone:  # the owner of the rows no longer exists
+                self._show(Window(self._key))
+            self.is_stale, self._has_failed = failure.is_passing, True
+        else:
+            self.is_stale = False
+            self._go_to_wanted()
+            if start is None or self.window.is_complete:
+                self._wanted = ""
+        self._grow()
 
-    def _go_to_wanted(self) -> None:
-        if not self._wanted or self.is_replaced:
-            return
-        number = self.pages.find(self._wanted)
-        if number is not None:
-            self.cursor = number
-        if number is not None or (self.pages.is_complete and self._reloading is None):
-            self._wanted = ""
+    async def _read_list(self) -> Window[T]:
+        """Return the first page, or as many pages as lead to the wanted row; but if it is far down, those
+        from there on."""
+        window = Window(self._key)
+        while True:
+            read = await self._read(window.after)
+            window.put(window.count, read.rows, read.next_cursor)
+            is_found = not self._wanted or window.find(self._wanted) is not None
+            if is_found or window.is_complete or window.before:
+                return window  # if the wanted row was deleted, the list begins where it was
+            if window.count >= MAX_RELOADED:
+                window = Window(self._key, just_before(self._wanted))
 
-    def _begin(self, pages: Pages[T]) -> None:
-        self.pages, self._reloading, self.is_replaced = pages, None, False
-        self.is_stale = False
+    async def _read_rows(self, start: int, *, keeps_deleted: bool) -> None:
+        """Read the rows from number `start` on, as far as they are visible."""
+        window = self.window
+        visible = window.rows[start : self.scroll_offset.y + self._row_lines]
+        last = self._key(visible[-1]) if visible else ""
+        read = await self._read(window.cursor(start))
+        rows = [*read.rows]
+        while read.next_cursor is not None and read.next_cursor < last:
+            read = await self._read(read.next_cursor)
+            rows += read.rows
+        self._put(start, rows, read.next_cursor, keeps_deleted=keeps_deleted)
+        if window.is_complete and read.next_cursor is not None:
+            read = await self._read(window.after)
+            self._put(window.count, read.rows, read.next_cursor)
+
+    def _put(
+        self, start: int, rows: Sequence[T], next_cursor: str | None, *, keeps_deleted: bool = False
+    ) -> None:
+        """Put the rows into the window; the cursor's row, or the first visible one, keeps its line."""
+        window, top = self.window, self.scroll_offset.y
+        is_seen = top <= self.cursor < top + self._row_lines  # with the mouse wheel it may not be
+        known = range(start, window.count)
+        keys = {at: self._key(window.rows[at]) for at in (self.cursor, top) if at in known}
+        window.put(start, rows, next_cursor, keeps_deleted=keeps_deleted)
+        numbers = {at: window.find(key, start) for at, key in keys.items()}
+        moved = {at: number - at for at, number in numbers.items() if number is not None}
+        dropped = window.drop() if self._is_paged else 0
+        self._resize_list()
+        cursor = self.cursor + moved.get(self.cursor, 0) - dropped
+        top += moved.get(self.cursor if is_seen else top, 0) - dropped if top else 0
+        self.set_reactive(PagedList.cursor, max(0, min(cursor, window.count - 1)))
+        self.scroll_to(y=top, animate=False, force=True)
+        if is_seen:
+            self._scroll_to_cursor()
+
+    def _show(self, window: Window[T]) -> None:
+        self.window, self.is_replaced, self.is_stale = window, False, False
         self._resize_list()
         self.cursor = 0
         self.scroll_to(y=0, animate=False, force=True)
 
+    def _go_to_wanted(self) -> None:
+        if self._wanted and not self.is_replaced:
+            number = self.window.find(self._wanted)
+            if number is not None:
+                self.cursor, self._wanted = number, ""
+
     @property
     def current(self) -> T | None:
-        """The row at the cursor; None if there is none, or it is not read yet."""
-        if self.cursor >= self.pages.count:
+        """The row at the cursor; None if there is none, or it was deleted."""
+        if self.cursor >= self.window.count:
             return None
-        row = self.pages.peek(self.cursor)
-        return None if isinstance(row, Missing) else row
+        row = self.window.rows[self.cursor]
+        return None if self._key(row) in self.window.gone else row
 
     def is_ready(self) -> bool:
         """Return whether the row at the cursor belongs to the requested list; if not, say so.
@@ -350,52 +368,23 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.marked.clear()
         self._grow()
 
-    def _show_reloaded(self, fresh: Pages[T]) -> None:
-        """Show the reloaded list once it reaches the visible rows and the cursor."""
-        current = self.current
-        number = None if current is None else fresh.find(self._key(current))
-        top, lines = self.scroll_offset.y, self._row_lines
-        reaches = number is not None or fresh.count > self.cursor + lines
-        # With the mouse wheel the visible rows may not include the cursor.
-        is_seen = top <= self.cursor < top + lines
-        if not fresh.is_complete and not (reaches and (is_seen or fresh.count > top + lines)):
-            return
-        self.pages, self._reloading = fresh, None
-        moved = 0 if number is None else number - self.cursor
-        self._resize_list()
-        self.set_reactive(PagedList.cursor, max(0, min(self.cursor + moved, fresh.count - 1)))
-        # At the top new rows become visible; elsewhere the visible rows do not move.
-        self.scroll_to(y=top + moved if top else 0, animate=False, force=True)
-        if is_seen:
-            self._scroll_to_cursor()
-
     def _grow(self) -> None:
         self._resize_list()
         self.refresh()
-        self._ask()
+        self.call_later(self._read_more)  # once a load that ends here has ended
         self.post_message(self.Changed())
 
     def _resize_list(self) -> None:
         # One line for the heading, and one that says that more rows are being read.
-        lines = self.pages.count + (0 if self.pages.is_complete else 1)
+        lines = self.window.count + (0 if self.window.is_complete else 1)
         self.virtual_size = Size(self.size.width, lines + 1)
 
-    def _ask(self) -> None:
-        """Request the page that is needed most, unless one is being read."""
-        if self._asked is not None or self._has_failed or not self.size:
-            return
-        first = self.scroll_offset.y
-        page: int | None
-        if self._reloading is not None:
-            pages, page = self._reloading, self._reloading.next_page
-        else:
-            pages = self.pages
-            page = pages.wanted(
-                first, first + self._row_lines, ahead=SCREENS_AHEAD * self._row_lines
-            )
-        if page is not None:
-            self._asked = pages, page
-            self.post_message(self.PageWanted(page, pages.cursor(page)))
+    def _read_more(self) -> None:
+        """Read the next page if the rows are running out, unless a load is in progress."""
+        bottom = self.scroll_offset.y + (1 + SCREENS_AHEAD) * self._row_lines
+        is_wanted = bottom >= self.window.count and not self.window.is_complete and self.size
+        if is_wanted and not (self._has_failed or is_running(self, self._load)):
+            self._load(None if self.is_replaced else self.window.count)
 
     @property
     def _row_cells(self) -> int:
@@ -414,14 +403,14 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self.call_after_refresh(self._ask)  # rows already read are painted first
+        self.call_after_refresh(self._read_more)  # rows already read are painted first
 
     def watch_cursor(self, old: int, new: int) -> None:
         for number in (old, new):
             line = number - self.scroll_offset.y + 1
             self.refresh(Region(0, line, self.size.width, 1))
         self._scroll_to_cursor()
-        self.call_after_refresh(self._ask)
+        self.call_after_refresh(self._read_more)
         self.post_message(self.Changed())
 
     def _scroll_to_cursor(self) -> None:
@@ -439,13 +428,13 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             headings = [safe(column.heading) for column, _ in self._fitted]
             return self._draw(headings, self.get_visual_style("paged-list--heading"))
         number = self.scroll_offset.y + y - 1
-        if number >= self.pages.count:
+        if number >= self.window.count:
             return line_strip(self, self._quiet_line(y, number), self._style("paged-list--quiet"))
         style = self._style("paged-list--cursor") if number == self.cursor else self._style()
-        row = self.pages.peek(number)
-        if row is Missing.GONE:
+        row = self.window.rows[number]
+        if self._key(row) in self.window.gone:
             return line_strip(self, safe("(deleted)", "italic"), style)
-        cells = [safe("…")] * len(self._fitted) if row is Missing.UNREAD else self._cells(row)
+        cells = self._cells(row)
         if number == self.cursor:
             # On the cursor's background other colors would be illegible.
             cells = self._highlighted([safe(cell.plain) for cell in cells])
@@ -486,9 +475,9 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def _quiet_line(self, y: int, number: int) -> Content:
         """Return a line below the rows: that more are being read, or that the list is empty."""
         line = safe("")
-        if not self.pages.is_complete and number == self.pages.count:
+        if not self.window.is_complete and number == self.window.count:
             line = safe("… not loaded" if self._has_failed else "… loading")
-        elif self.pages.is_complete and not self.pages.count and 0 <= y - 2 < len(self.empty):
+        elif self.window.is_complete and not self.window.count and 0 <= y - 2 < len(self.empty):
             line = self.empty[y - 2]
         return line.truncate(self._row_cells, ellipsis=True)
 
@@ -504,20 +493,20 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def action_move(self, rows: int) -> None:
         self._wanted = ""
-        self.cursor = max(0, min(self.cursor + rows, self.pages.count - 1))
+        self.cursor = max(0, min(self.cursor + rows, self.window.count - 1))
 
     def action_page(self, pages: int) -> None:
         self.action_move(pages * self._row_lines)
 
     def action_first(self) -> None:
-        if self.pages.start:
+        if self.window.before:
             self.restart(keeps_rows=True)
         self._wanted = ""
         self.cursor = 0
 
     def action_last(self) -> None:
         """Move the cursor to the last loaded row."""
-        self.action_move(self.pages.count)
+        self.action_move(self.window.count)
 
     def action_choose(self) -> None:
         row = self.current
@@ -529,7 +518,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         if at is None or at.y == 0:
             return
         number = self.scroll_offset.y + at.y - 1
-        if number >= self.pages.count:
+        if number >= self.window.count:
             return
         if number == self.cursor:
             self.action_choose()

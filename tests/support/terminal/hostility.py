@@ -133,7 +133,7 @@ def assert_in_columns(pilot: Pilot[int]) -> None:
             strip = found.render_line(y)
             assert strip.cell_length == cell_len(strip.text) == found.size.width, strip.text
             number = found.scroll_offset.y + y - 1
-            if not 0 <= number < found.pages.count:
+            if not 0 <= number < found.window.count:
                 continue
             at = 0
             for width in widths[:-1]:
