@@ -11,7 +11,6 @@ from textual.pilot import Pilot
 
 from resumes.store import accounts, api_keys, import_requests, stored_resumes
 from resumes.store.accounts import get_account
-from resumes.store.entry import Entry
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
 from tests.support.terminal.builders import (
@@ -198,7 +197,7 @@ async def test_what_was_found_far_down_is_where_the_list_then_begins(store: Stor
             if is_deleted:
                 stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[42])
             await leads(pilot, "escape", f"Number {below}")
-            assert titles(lines(pilot.app))[0] == f"{first}"
+            await until(lambda first=first: titles(lines(pilot.app))[0] == f"{first}")  # type: ignore[misc]
             await presses(pilot, "d")
             await tells(pilot.app, f'Deleting "Number {first}" in 10 s. Press u to undo.')
         await leads(pilot, "g", "Number 0")
@@ -405,11 +404,10 @@ async def test_reading_goes_on_while_the_importer_writes(
             await presses(pilot, "G", "k", "pageup", "2", "1")
         await importing
         shown = the_list(pilot)
-        await until(lambda: shown.pages.count)
+        await until(lambda: shown.window.count)
         await presses(pilot, "G")
-        await until(lambda: shown.pages.is_complete and shown.pages.count == 50)
-        found = [shown.pages.peek(number) for number in range(shown.pages.count)]
-        ids = [row.id for row in found if isinstance(row, Entry)]
+        await until(lambda: shown.window.is_complete and shown.window.count == 50)
+        ids = [row.id for row in shown.window.rows]
         assert len(ids) == 50
         assert all(one < other for one, other in pairwise(ids))
         assert toasts(pilot.app) == []
@@ -463,7 +461,7 @@ async def test_a_screen_can_be_left_while_it_loads(store: Store, mode: Any) -> N
             await at_rest(pilot)
             await presses(pilot, mode.key)
 
-            await until(lambda: the_list(pilot).pages.is_complete)
+            await until(lambda: the_list(pilot).window.is_complete)
             assert pilot.app.screen is screen
             assert "…" not in lines(pilot.app)[1]
             assert toasts(pilot.app) == []
@@ -514,14 +512,14 @@ async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is
     async with running(unsteady) as pilot:
         for mode in modes:
             await presses(pilot, mode.key)
-            await until(lambda: the_list(pilot).pages.is_complete)
+            await until(lambda: the_list(pilot).window.is_complete)
         unsteady.go_away()
 
         for mode in modes:
             await presses(pilot, mode.key, "r")
             await shows(pilot.app, AWAY, "Retrying in 1 s.")
             assert the_list(pilot).is_stale
-            assert the_list(pilot).pages.count
+            assert the_list(pilot).window.count
         await shows(pilot.app, "Retrying in 2 s.")
         assert toasts(pilot.app) == []
 
@@ -531,25 +529,3 @@ async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is
         await until(lambda: AWAY not in "".join(lines(pilot.app)))
         assert not the_list(pilot).is_stale
         assert toasts(pilot.app) == []
-
-
-@pytest.fixture
-def ten_rows_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is more than ten rows down is far down."""
-    monkeypatch.setattr("tui.widgets.paged_list.MAX_RELOADED_PAGES", 2)
-    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
-
-
-@pytest.mark.usefixtures("ten_rows_far")
-async def test_what_was_found_far_down_is_where_the_list_then_begins(store: Store) -> None:
-    ids = stored_many(store, 60)
-    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
-        for is_deleted, first, below in ((False, 42, 43), (True, 43, 44)):
-            await types(pilot, "/Number 42\n", "1 of 1")
-            if is_deleted:
-                stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[42])
-            await leads(pilot, "escape", f"Number {below}")
-            assert titles(lines(pilot.app))[0] == f"{first}"
-            await presses(pilot, "d")
-            await tells(pilot.app, f'Deleting "Number {first}" in 10 s. Press u to undo.')
-        await leads(pilot, "g", "Number 0")
