@@ -1,5 +1,6 @@
 """What a server shows of itself: health, metrics, and a line for each request."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -15,10 +16,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from resumes.log_writer import LogWriter
 from resumes.settings import LogFormat
-from resumes.store import accounts, api_keys, import_ledger, importers, plans
+from resumes.store import accounts, api_keys, import_ledger, importers, open_store, plans
 from resumes.store.import_ledger import Analysis, ClaimedFile, FileOutcome, Items, Verdict
 from resumes.store.importers import ImporterState
 from resumes.store.retention import iter_erased
+from server.metrics import CACHE_S, Exposition, Metrics
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume
 from tests.support.api.serving import Place, a_connection, a_head, exchange, serve_here
 from tests.support.store.builders import (
@@ -273,6 +275,37 @@ def test_what_the_store_cannot_tell_is_missing_and_asked_for_again_at_once(
     assert [name for name, _ in scrape(client) if name.startswith("resumes_import")]
 
 
+def files_in(exposition: Exposition) -> int:
+    """How many rows of files are told."""
+    return {one.name: len(one.samples) for one in exposition.collect()}["resumes_import_files"]
+
+
+@pytest.mark.parametrize(("step_s", "kept_s"), [(0.0, CACHE_S), (1.0, 100.0)])
+def test_what_the_store_knows_is_kept_and_longer_when_it_was_slow_to_tell(
+    tmp_path: Path, step_s: float, kept_s: float
+) -> None:
+    readings = {"now": 0.0, "step": step_s}
+
+    def clock() -> float:
+        readings["now"] += readings["step"]
+        return readings["now"]
+
+    async def look() -> None:
+        with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+            kept = Exposition(Metrics(), store, sample=lambda: None, clock=clock)
+            ana = accounts.create_account(store, "ana")
+            await kept.refresh()
+            a_file(store, ana, "1" * 24)
+            read_at_s, readings["step"] = readings["now"], 0.0
+            for passed_s, found in ((kept_s - 0.5, 1), (kept_s, 2)):
+                readings["now"] = read_at_s + passed_s
+                await kept.refresh()
+                assert files_in(kept) == found
+            await kept.close()
+
+    asyncio.run(look())
+
+
 # A line for each request
 
 
@@ -363,10 +396,3 @@ def test_requests_are_logged_as_set_or_else_in_json(tmp_path: Path) -> None:
         (folder := tmp_path / f"{chosen}-{log_format}").mkdir()
         lines = lines_of(folder, lambda place, client: client.request("GET", RESUMES), **changes)
         assert len(lines) == count
-
-
-def test_a_client_that_leaves_does_not_end_the_look_of_others(client: Client) -> None:
-    for _ in range(5):
-        with a_connection(client.url) as leaving:
-            leaving.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert ask(client, "/readyz")[0] == 200

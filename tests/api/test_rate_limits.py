@@ -302,7 +302,7 @@ def test_a_stopped_worker_is_waited_for_once(
         # Long enough for a machine that stands still for a moment; the opening waits, too.
         table = a_table(timeout_s=1.0)
 
-        for _ in range(100):  # far longer than a test may take, if each of them waited
+        for _ in range(400):  # far longer than a test may take, if each of them waited
             table.lock()
             table.unlock()
 

@@ -171,6 +171,23 @@ def test_a_server_ends_when_a_thread_ended_that_it_cannot_do_without(
         assert is_refused(url)
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_signals_are_given_back_when_all_is_closed(tmp_path: Path, fails: bool) -> None:
+    before = [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)]
+    store = open_store(make_store_file(tmp_path / "resumes.db"))
+
+    def ready(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        if fails:
+            raise BrokenPipeError
+
+    with contextlib.suppress(BrokenPipeError):
+        service.serve(Settings(home=tmp_path, port=0), store, ready=ready)
+
+    assert [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)] == before
+    assert not store.write_queue.is_alive
+
+
 @pytest.mark.parametrize(
     "stop",
     [

@@ -160,6 +160,16 @@ def test_a_form_without_one_file_is_refused(
     assert client.request("POST", UPLOAD, content=beside, headers=headers).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["", "application/json", "multipart/mixed; boundary=B", "\xff"])
+def test_another_body_is_no_upload(client: Client, kind: str) -> None:
+    headers = {
+        b"Authorization": f"Bearer {client.key}".encode(),
+        b"Content-Type": kind.encode("l1"),
+    }
+    answer = client.request("POST", UPLOAD, content=a_form((FILE, PDF)), headers=headers)
+    assert refusal(answer) == (400, "No file uploaded")
+
+
 def test_ten_megabytes_are_accepted_and_no_more(client: Client) -> None:
     most = PDF.ljust(10 * 1024 * 1024, b"x")
     assert upload(client, most).status_code == 200

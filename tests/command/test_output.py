@@ -14,14 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cli.logs import JsonFormatter
 from cli.output import (
     Column,
+    cut,
     put_fields,
     put_json,
     put_json_line,
     put_table,
+    safe_text,
+    width,
 )
 from resumes.analyzer import DEFAULT_FORMAT, parse
 from resumes.errors import Conflict, InvalidArgument
@@ -92,6 +97,11 @@ def test_json_is_json_in_a_locale_of_another_encoding(
     put_value(value)
 
     assert json.loads(written.getvalue()) == value
+
+
+@given(st.text(), st.integers(1, 30))
+def test_cut_never_takes_more_cells_than_there_are(text: str, cells: int) -> None:
+    assert width(cut(safe_text(text), cells)) <= cells
 
 
 def a_record(message: str, *arguments: object, failed: bool = False) -> logging.LogRecord:

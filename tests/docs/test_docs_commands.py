@@ -205,6 +205,15 @@ def known_options(command: click.Command) -> set[str]:
     return flags | {"--help", "--json"}
 
 
+def test_every_target_of_make_that_a_page_names_is_there() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8")
+    named = {target for _, span in spans() for target in re.findall(r"^make ([a-z][a-z-]*)", span)}
+    for one in (one for found in ALL.values() for one in found):
+        named |= {*re.findall(r"\bmake ([a-z][a-z-]*)", one.command)}
+    assert named
+    assert named <= {*re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE)}
+
+
 # What is to be written into files
 
 

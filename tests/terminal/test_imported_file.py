@@ -41,6 +41,7 @@ from tests.support.terminal.driving import (
     shows_no,
 )
 from tests.support.terminal.outages import UnsteadyStore
+from tui.screens.file_source import Mark, lay_out
 
 pytestmark = pytest.mark.anyio
 
@@ -340,3 +341,23 @@ def test_a_fault_is_found_in_the_source(source: bytes, fault: Fault, found: str 
 @pytest.mark.parametrize("source", [b"[" * 5_000, b'{"a":' * 5_000, b"\x00\xff", b"]", b"{5: 1}"])
 def test_whatever_the_source_is_nothing_is_raised(source: bytes) -> None:
     find_fault(source, Fault(path="a.a[0].b"))
+
+
+@pytest.mark.parametrize(
+    ("source", "offset", "lines", "mark"),
+    [
+        (b"a\xffb\x1b[2J\xc2\x9b", None, ("a\\xffb\\x1b[2J\\x9b",), None),
+        (b"", None, ("",), None),
+        (b"{\r\n\t1\r\n}", 4, ("{", "  1", "}"), Mark(2, 2, 2)),
+        (b"{", 1, ("{",), Mark(1, 2, 1)),
+        (b"{", 9, ("{",), None),
+        # Before it stand an escape and a tab, which are longer on the screen.
+        (b"\x1b\tx", 2, ("\\x1b  x",), Mark(1, 3, 6)),
+        (b"ab\r\nc", 2, ("ab", "c"), Mark(1, 3, 2)),
+    ],
+)
+def test_the_source_is_laid_out_in_harmless_lines_and_the_fault_marked(
+    source: bytes, offset: int | None, lines: tuple[str, ...], mark: Mark | None
+) -> None:
+    shown = lay_out(source, Fault(byte_offset=offset))
+    assert (shown.lines, shown.mark) == (lines, mark)
