@@ -117,6 +117,16 @@ def test_the_latest_hundred_former_names_are_kept(store: Store, ana: AccountInfo
     accounts.create_account(store, "ana")
 
 
+def test_a_change_of_plan_counts_at_once(store: Store, an_account: MakeAccount) -> None:
+    account = an_account(plan="free")
+    assert len(add_resumes(store, account, 6)) == 5
+    accounts.set_plan(store, "ana", "pro")
+    assert len(add_resumes(store, account, 1)) == 1
+    for plan, is_over in (("business", False), ("free", True)):
+        accounts.set_plan(store, "ana", plan)
+        assert accounts.get_account(store, "ana").is_over is is_over
+
+
 def test_an_account_tells_when_its_newest_resume_came_in_and_goes_with_it_only_when_that_is_said(
     store: Store, ana: AccountInfo
 ) -> None:

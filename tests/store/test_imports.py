@@ -480,3 +480,15 @@ def test_an_importer_is_forgotten_after_a_day(
     importers.register(store, an_importer("2" * 24))
     clock.advance(-sign * 3_600)
     assert alive(store) == ["2"]
+
+
+def test_importers_are_listed_by_folder_the_last_seen_first_until_they_leave(
+    store: Store, clock: SteppingClock
+) -> None:
+    for importer_id, root in (("1" * 24, "/b"), ("2" * 24, "/a"), ("3" * 24, "/b")):
+        importers.register(store, an_importer(importer_id, root=root))
+        clock.advance(1)
+    assert alive(store) == ["2", "3", "1"]
+    importers.leave(store, "3" * 24)
+    importers.leave(store, "4" * 24)
+    assert alive(store) == ["2", "1"]

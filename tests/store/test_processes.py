@@ -13,6 +13,7 @@ import pytest
 
 from resumes.log_writer import LogWriter
 from resumes.store.locks import FileLock, find_holders, name_processes, retry
+from tests.support.waiting import wait_until
 
 
 def test_a_lock_has_one_holder_or_several_that_share_it(tmp_path: Path) -> None:
@@ -149,6 +150,24 @@ def pipe() -> Iterator[tuple[int, int]]:
             os.close(descriptor)
         except OSError:
             continue  # closed by the test
+
+
+def test_lines_are_written_in_order_and_all_before_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
+    writer = LogWriter(descriptor)
+    writer.put(b"whole\nand torn")
+    wait_until(lambda: path.read_bytes().endswith(b"torn"))  # without an end, too
+    lines = [b"%d\n" % number for number in range(1_000)]
+
+    for line in lines:
+        writer.put(line)
+    writer.close()
+    writer.close()
+    os.close(descriptor)
+
+    assert path.read_bytes() == b"whole\nand torn\n" + b"".join(lines)
+    assert writer.dropped_count == 0
 
 
 def test_behind_a_slow_reader_lines_are_dropped_and_nobody_waits(pipe: tuple[int, int]) -> None:
