@@ -1,10 +1,7 @@
 """What the rows of the fault campaign get, and what becomes of what they measured."""
 
-import os
 import random
-import shutil
 import signal
-import subprocess
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -127,15 +124,3 @@ def _sound(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
     for url in urls | {checker.address_of(path) for path in tmp_path.rglob("resumes.db")}:
         with open_store(url, upgrade=False) as store:
             checker.check_soundness(store)
-
-
-@pytest.fixture
-def bounded() -> list[str]:
-    """What goes before a command that is to be bound by permissions, also when root gives it."""
-    if os.geteuid() != 0:
-        return []
-    drop = "-dac_override,-dac_read_search,-fowner,-lease"
-    bound = ["setpriv", f"--bounding-set={drop}", f"--inh-caps={drop}"]
-    if shutil.which("setpriv") is None or subprocess.run([*bound, "true"], check=False).returncode:
-        pytest.skip("root ignores permissions, and setpriv cannot take that from a process here")
-    return bound

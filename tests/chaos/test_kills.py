@@ -111,13 +111,12 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
     promise="each file is imported exactly once",
 )
 def test_importers_killed_at_random_moments_import_each_file_once(
-    tmp_path: Path, figures: Figures, seed: random.Random, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
     """While files of every kind arrive, thousands at a time, the test sends SIGKILL at random
     moments to `resumes watch`, to its helper processes, or to both."""
     folder = Folder(tmp_path)
-    monkeypatch.setenv(havoc.SEED, str(seed.randrange(1, 10**9)))
-    supply = havoc.wreak_havoc(folder, lambda line: None, HAVOC, BURST)
+    supply = havoc.wreak_havoc(folder, seed, HAVOC, BURST)
     figures["kills"] = HAVOC
     figures["files"] = folder.tally().files
     missing, doubled = checker.count_differences(supply.resumes, folder.names("ana"))

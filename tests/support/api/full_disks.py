@@ -1,8 +1,7 @@
-"""Disks without room, and files that may not grow, while clients write."""
+"""Disks without room while clients write."""
 
 import contextlib
 import os
-import resource
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -21,23 +20,10 @@ BELOW_FLOOR_BYTES = DISK_FLOOR_BYTES * 3 // 4
 """Far enough below, and above nothing, for what is written until the server looks."""
 
 WRITERS = 4
-LARGEST_BYTES = 1024 * 1024
 HEALS_WITHIN_S = 10
 UNKNOWN = "Outcome unknown"
 
 Fill = Callable[[Server], AbstractContextManager[None]]
-
-
-@contextmanager
-def no_file_grows(server: Server) -> Iterator[None]:
-    """No file that is as large as the log of a store becomes may grow."""
-    limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
-    full = (LARGEST_BYTES, limits[1])
-    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, full)
-    try:
-        yield
-    finally:
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
 
 
 @contextmanager
@@ -81,8 +67,7 @@ def live_through(server: Server, writers: list[Client], key: str, fill: Fill) ->
             wait_until(lambda: len(refusals(writers)) >= 50, within_s=30)
             assert load.call(server.url, load.a_request(key)).status == 200
             assert status_of(server, "/healthz") == 200
-            if fill is not no_file_grows:
-                wait_until(lambda: status_of(server, "/readyz") == 503)
+            wait_until(lambda: status_of(server, "/readyz") == 503)
         again_s, before = time.monotonic(), load.acknowledged(writers)
         wait_until(lambda: load.acknowledged(writers) >= before + 50, within_s=HEALS_WITHIN_S)
         wait_until(lambda: status_of(server, "/readyz") == 200)
@@ -92,7 +77,7 @@ def live_through(server: Server, writers: list[Client], key: str, fill: Fill) ->
 
 
 def live_through_a_full_disk(
-    scene: Scene, folder: Path, leave_bytes: int, *flags: str
+    scene: Scene, folder: Path, leave_bytes: int
 ) -> tuple[list[Client], list[tuple[str, str]], float]:
     """The scene's store lies on a small disk, of which another program takes all but so much. Return
     who wrote, what was listed afterwards, and as `live_through`.
@@ -103,7 +88,7 @@ def live_through_a_full_disk(
         home, seen = folder / "disk" / "home", disk.seen(folder / "disk")
         shutil.copytree(scene.home, disk.seen(home))
         scene.home = home
-        with scene.served(*flags, within=tuple(disk.enter)) as server:
+        with scene.served(within=tuple(disk.enter)) as server:
             writers = make_writers(scene, server.url)
             recovery_s = live_through(
                 server, writers, scene.key, lambda _: filled(seen, leave_bytes=leave_bytes)

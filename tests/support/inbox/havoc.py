@@ -1,6 +1,5 @@
 """Importers that are killed at random moments while files of every kind come in."""
 
-import os
 import random
 import threading
 from collections import Counter
@@ -126,10 +125,6 @@ class Supply:
         self.scene.drop(f"bo/{self.offered}.json", a_document(f"offered {self.offered}"))
 
 
-SEED = "IMPORTER_CAMPAIGN_SEED"
-"""The environment variable that has a campaign go as it went before."""
-
-
 class Havoc:
     """Importers that are started and killed, over and over."""
 
@@ -162,15 +157,10 @@ class Havoc:
         assert importer.is_running, importer.log
 
 
-def wreak_havoc(scene: Scene, say: Callable[[str], None], kills: int, burst: int) -> Supply:
-    """Files of every kind come in all the time, and before each start there are so many that the
-    importer gets helpers. Returns what came in, of which all is in its place. The seed that is said
-    has the next run do the same, as far as processes can be made to: `IMPORTER_CAMPAIGN_SEED=…`
-    before the command."""
-    seed = int(os.environ.get(SEED, "0")) or random.SystemRandom().randrange(1, 10**9)
-    say(f"{SEED}={seed}")
-    chosen = random.Random(seed)
-    supply = Supply(scene, random.Random(seed + 1))
+def wreak_havoc(scene: Scene, chosen: random.Random, kills: int, burst: int) -> Supply:
+    """Kill importers while files of every kind come in, so many before each start that the importer
+    gets helpers. Return what came in, of which all is in its place."""
+    supply = Supply(scene, random.Random(chosen.random()))
     havoc = Havoc(scene, chosen)
     over = threading.Event()
 
@@ -194,6 +184,5 @@ def wreak_havoc(scene: Scene, say: Callable[[str], None], kills: int, burst: int
     with scene.watched(settle_s=0.2) as importer:
         scene.wait_for_all(supply.files, limit_s=60 + supply.files / 500)
         scene.wait_until(lambda: len(scene.slots()) == 1 + len(importer.children))
-    found = supply.check()
-    say(f"{found.files} files, killed {dict(havoc.kills)}: nothing lost, nothing doubled")
+    supply.check()
     return supply

@@ -22,11 +22,14 @@ from typing import Final
 import pytest
 
 from tests.support.inbox import oracle
-from tests.support.inbox.havoc import SEED, Havoc
+from tests.support.inbox.havoc import Havoc
 from tests.support.inbox.scenes import Scene
 from tests.support.resumes import a_document
 
 ACCOUNTS: Final = ("ana", "bo")
+SEED: Final = "IMPORTER_CAMPAIGN_SEED"
+"""The environment variable that has the writers and the kills go as they went before."""
+
 NAMES: Final = 12
 """How many files a writer has under way at a time: few, so that it meets them again."""
 
