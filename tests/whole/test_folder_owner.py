@@ -249,24 +249,6 @@ def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
     assert len(waiting_in(root)) == 2
 
 
-def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was_restored(
-    stores: list[Service], tmp_path: Path
-) -> None:
-    mine, place, _ = stores
-    mine.has_account()
-    mine.leaves_a_held_file_and_one_under_way()
-    mine.succeeds("accounts", "delete", "ana", "--with-resumes", "--yes")
-    backup = mine.backs_up(tmp_path / "backup.db")
-    restored = mine.restores(backup, place)
-    restored.has_account()
-
-    assert restored.run("watch", "--once").exit_code == 1
-
-    assert len(files_in(mine.inbox / "_failed" / "account_deleted")) == 1  # which was held
-    assert waiting_in(mine.inbox) == []
-    assert restored.titles() == ["Claimed Resume"]  # in the inbox, of whoever has its name now
-
-
 @pytest.mark.parametrize("moment", [Moment.READ, Moment.COMMITTED, Moment.MOVED])
 @pytest.mark.parametrize("is_older", [True, False], ids=["restored", "copied into a moved home"])
 def test_what_was_under_way_is_imported_once_by_the_next_store(
@@ -296,27 +278,6 @@ def test_what_was_under_way_is_imported_once_by_the_next_store(
     is_forgotten = is_older and moment is Moment.MOVED
     assert later.titles() == ([] if is_forgotten else ["Ada Resume"])
     assert waiting_in(later.inbox) == []
-
-
-@pytest.mark.sqlite("into a server's database no backup is restored that is not empty")
-def test_a_new_machine_keeps_its_inbox_when_a_backup_takes_the_place_of_its_store(
-    stores: list[Service], tmp_path: Path
-) -> None:
-    lost, new, other = stores
-    lost.has_account()
-    backup = lost.backs_up(tmp_path / "backup.db")
-    new.has_account("default")
-    new.succeeds("watch", "--once")
-    other.succeeds("accounts", "create", "bo")
-    other.succeeds("watch", "--once")
-
-    new.succeeds("db", "restore", backup)
-    (new.inbox / "ana").mkdir(exist_ok=True)
-    new.drop("Ada")
-    new.succeeds("watch", "--once")
-
-    assert new.titles() == ["Ada Resume"]
-    assert "belongs to another store" in new.fails(2, "watch", str(other.inbox), "--once")
 
 
 def test_s23_a_folder_from_before_becomes_that_of_the_first_store_and_is_safe_from_a_wrong_one(

@@ -64,28 +64,6 @@ def test_what_was_acknowledged_before_a_backup_survives_the_loss_of_the_store(
         assert post(url, key, 0) > newest
 
 
-def test_what_was_imported_since_a_backup_comes_back_to_those_whose_it_is(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    dropped = {"ana": ["Ana 1"], "bo": ["Bo 1", "Bo 2"]}
-    for account in dropped:
-        make_account(home, account)
-    backup = json.loads(succeed(home, "--json", "db", "backup", str(tmp_path / "b.db")))["path"]
-    for account, names in dropped.items():
-        folder = home / "inbox" / account
-        folder.mkdir(parents=True, exist_ok=True)
-        for number, name in enumerate(names):
-            (folder / f"{number}.json").write_bytes(a_document(name))
-    succeed(home, "watch", "--once")
-    succeed(home, "db", "restore", backup)
-
-    for folder in (home / "inbox" / "_done").glob("*/*"):
-        succeed(home, "import", str(folder), "--account", folder.name)
-
-    for account, names in dropped.items():
-        stored = json.loads(succeed(home, "--json", "list", "--account", account))["resumes"]
-        assert sorted(one["title"] for one in stored) == [f"{name} Resume" for name in names]
-
-
 def test_a_restore_that_was_killed_before_the_exchange_leaves_a_store_that_says_what_to_do(
     tmp_path: Path,
 ) -> None:
