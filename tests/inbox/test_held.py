@@ -25,6 +25,7 @@ from tests.support.inbox.builders import (
     report_beside,
     rounds_until,
 )
+from tests.support.inbox.mounts import Mounts, with_mounts
 from tests.support.inbox.packing import gzipped, zipped
 from tests.support.resumes import a_document
 from tests.support.store.builders import an_importer as a_row
@@ -229,6 +230,13 @@ def test_a_held_file_under_the_number_of_another_is_a_file_of_its_own(inbox: Inb
     inbox.rounds(importer, 3)
     assert sorted(inbox.names()) == ["copy", "first"]
     assert inbox.counts("done") == [2]
+    inbox.limit(2)
+    inbox.drop("ana/3.json", a_document("later"))
+    importer.round()
+    assert inbox.counts("held") == [1]
+    inbox.limit(10)
+    inbox.rounds(importer, 2)
+    assert inbox.counts("done", "held") == [3, 0]
 
 
 @pytest.mark.parametrize("name", ["cv.ndjson", "cv.json.gz", "cv.ZIP", "cv.report.json"])
@@ -562,6 +570,52 @@ def test_a_failed_file_whose_folder_is_away_stays_on_the_list_and_is_known_when_
         away.rename(folder)
     check_known_again(inbox, inbox.importer(settle_s=0), failed)
     assert ("ana/below.json" in names_listed(inbox)) == (instead == "a folder in use")
+
+
+@pytest.mark.parametrize("below", ["", "_failed", "_failed/invalid_resume"])
+def test_a_disk_with_failed_files_may_come_and_go(inbox: Inbox, tmp_path: Path, below: str) -> None:
+    def act(mounts: Mounts) -> None:
+        disk, other = mounts.mount(tmp_path / "disk"), mounts.mount(tmp_path / "other")
+        mounts.bind(disk, inbox.root / below)
+        importer = inbox.importer(settle_s=0)
+
+        def fail(name: str) -> Path:
+            before = inbox.filed("_failed")
+            inbox.drop(f"ana/{name}.json", b"{}")
+            importer.round()
+            (path,) = set(inbox.filed("_failed")) - {*before}
+            return path
+
+        failed = fail("cv")
+        on_other = None
+        for there in (None, disk, other, None, disk):
+            mounts.unmount(inbox.root / below)
+            mounts.bind(there, inbox.root / below) if there else mounts.bind(
+                inbox.root / below, inbox.root / below
+            )
+            if there is other:
+                on_other = fail("other")
+            elif there is None:
+                fail(f"below {len(inbox.files)}")
+            see_what_is_gone(inbox, importer)
+            assert "ana/cv.json" in names_listed(inbox)
+        listed = names_listed(inbox)
+        assert len(listed) == 4
+        fail("gone").unlink()
+        see_what_is_gone(inbox, importer)
+        assert names_listed(inbox) == listed
+        mounts.unmount(inbox.root / below)
+        mounts.bind(other, inbox.root / below)
+        assert on_other is not None
+        on_other.unlink()
+        see_what_is_gone(inbox, importer)
+        assert names_listed(inbox) == listed - {"ana/other.json"}
+        mounts.unmount(inbox.root / below)
+        mounts.bind(disk, inbox.root / below)
+        check_known_again(inbox, importer, failed)
+        importer.close()
+
+    with_mounts(act)
 
 
 @pytest.mark.parametrize("pattern", ["*/*", "*", "."])
