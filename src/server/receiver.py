@@ -53,6 +53,15 @@ Event: TypeAlias = Request | bytes | Exception | None
 class Receiver:
     """Receives the requests of one connection."""
 
+    # Set when a part of a head or body is received
+    _events: list[Event]
+    _head_bytes: int
+    _wire_bytes: int
+    _target: bytes
+    _headers: list[tuple[bytes, bytes]]
+    _expects_continue: bool
+    _request: Request
+
     def __init__(self) -> None:
         self.is_in_head = False
         """Whether the head of a request has begun and is incomplete."""
@@ -62,13 +71,6 @@ class Receiver:
         """Whether the head or body that is incomplete began in the data that was fed last."""
         self.body_bytes = 0
         """The size of the current body so far, without its chunking."""
-        self._head_bytes = self._wire_bytes = 0
-        self._target = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._expects_continue = False
-        self._request = Request()
-        """The request whose head was completed last."""
-        self._events: list[Event] = []
         self._parser = self._new_parser()
 
     def _new_parser(self) -> Any:
@@ -228,15 +230,14 @@ def check_head(version: str, target: bytes, headers: Headers) -> tuple[bytes, by
         raise HttpError(400, "Invalid request target: it must be a path, as in /api/v1/resumes")
     if b"%" in path and ENCODED_STRUCTURE.search(path):
         raise HttpError(400, "Invalid request target: an encoded dot, slash or control character")
-    hosts = codings = 0
+    hosts = 0
     for name, value in headers:
         if name == b"host":
             hosts += 1
             if not _is_host(value):
                 raise HttpError(400, "Invalid Host: it must be a name or an address")
         elif name == b"transfer-encoding":
-            codings += 1
-            if version == "1.0" or codings > 1:
+            if version == "1.0":
                 raise HttpError(
                     400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once"
                 )

@@ -58,7 +58,7 @@ def test_what_could_be_read_as_two_is_refused_whole_and_in_parts(name: str, size
 
 @pytest.mark.parametrize("size", [WHOLE, 7, 1])
 def test_requests_in_a_row_are_received_one_by_one_however_they_are_cut(size: int) -> None:
-    sent = LINE + HOST + b"X-A:\t b \r\n" + LENGTH + b"\r\n" + BODY
+    sent = LINE + HOST + b"X-A:\t XbX \r\n" + LENGTH + b"\r\n" + BODY
     sent += LINE + HOST + CHUNKED + b"\r\n" + CHUNKS[:-2] + b"X-Late: a\r\n\r\n" + GET
     receiver = Receiver()
 
@@ -68,7 +68,7 @@ def test_requests_in_a_row_are_received_one_by_one_however_they_are_cut(size: in
     assert isinstance(first, Request)
     assert (first.method, first.path, first.query) == ("POST", PATH.decode(), b"")
     length = (b"content-length", b"27")
-    assert first.headers == [(b"host", b"resumes.test"), (b"x-a", b"b"), length]
+    assert first.headers == [(b"host", b"resumes.test"), (b"x-a", b"XbX"), length]
     assert isinstance(second, Request)
     assert second.headers == [(b"host", b"resumes.test"), (b"transfer-encoding", b"chunked")]
     assert isinstance(third, Request)
@@ -137,6 +137,28 @@ def test_a_head_says_whether_its_connection_goes_on_and_its_body_waits(
         feed(receiver, GET.replace(b"1.1", version).replace(HOST, HOST + fields))
     )
     assert (request.keep_alive, request.expects_continue) == (keep_alive, expects_continue)
+
+
+@pytest.mark.parametrize("size", [WHOLE, 7])
+def test_what_stands_behind_the_last_request_is_ignored(size: int) -> None:
+    last = GET.replace(HOST, HOST + b"Connection: close\r\n")
+    request = only_request(feed(Receiver(), last + GET + b"GARBAGE\r\n\r\n", size))
+    assert not request.keep_alive
+
+
+def test_only_an_error_of_ours_keeps_the_frames_that_it_came_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refusals = [feed(Receiver(), odd)[-1] for odd in (b"x", GET[:-2] + b"Host: b\r\n\r\n")]
+    assert [getattr(each, "__traceback__", each) for each in refusals] == [None, None]
+
+    def fail(*_: object) -> None:
+        raise AttributeError("a slip")
+
+    monkeypatch.setattr("server.receiver.check_head", fail)
+    (slip,) = Receiver().feed(GET)
+    assert isinstance(slip, AttributeError)
+    assert slip.__traceback__ is not None
 
 
 @pytest.mark.parametrize("late", [b"Connection: close\r\n", b"X: y\r\n"])
