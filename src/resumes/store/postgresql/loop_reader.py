@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+import psycopg
 from sqlalchemy import Dialect
 
 from resumes.errors import StoreUnavailable
@@ -94,6 +95,9 @@ class LoopReader:
         self._label = label
         self._loop = loop
         self._connection: AsyncTimeoutConnection | None = None
+        self._cursors: dict[str, psycopg.AsyncCursor[Any]] = {}
+        """The cursors by statement; one that is used again need not find out its types. Each keeps its last
+        result."""
         self._unsent: dict[Any, _Query] = {}
         """The queries to send next, by statement and values, so that coroutines with the same query share
         the rows; by the query itself if it is sent again."""
@@ -139,6 +143,7 @@ class LoopReader:
             self._task.cancel()
 
     def _drop(self) -> None:
+        self._cursors.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.pgconn.finish()
@@ -181,15 +186,19 @@ class LoopReader:
             self._connection = await self._connect()
         statement, values = queries[0].statement, [query.values for query in queries]
         if len(queries) == 1:
-            cursor = await self._connection.execute(*statement.bound(self._dialect, values[0]))
-            queries[0].answer(await cursor.fetchall())
+            queries[0].answer(await self._run(*statement.bound(self._dialect, values[0])))
             return
-        cursor = await self._connection.execute(
-            *statement.in_arrays(self._dialect, columns_of(values))
-        )
-        answers = by_number(await cursor.fetchall(), len(queries))
-        for query, rows in zip(queries, answers, strict=True):
+        found = await self._run(*statement.in_arrays(self._dialect, columns_of(values)))
+        for query, rows in zip(queries, by_number(found, len(queries)), strict=True):
             query.answer(rows)
+
+    async def _run(self, sql: str, values: Sequence[Any]) -> list[Row]:
+        assert self._connection is not None
+        cursor = self._cursors.get(sql)
+        if cursor is None:
+            cursor = self._cursors[sql] = self._connection.cursor()
+        await cursor.execute(sql, values)
+        return await cursor.fetchall()
 
     async def _retry(self, error: Exception, tries: int) -> None:
         """Send the queries again, after a delay if that helps; fail those whose deadline is before that, or
@@ -212,6 +221,7 @@ class LoopReader:
             await asyncio.sleep(delay_s)
 
     def _expire(self) -> None:
+        self._cursors.clear()
         now = time.monotonic()
         for query in (*self._sent, *self._unsent.values()):
             if query.ends_at <= now:
