@@ -62,7 +62,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
     """A connection that waits for each answer, at most `timeout_s` seconds without any progress.
 
     Messages cost more than statements. So BEGIN is sent with the first statement of a transaction, and
-    changes that nobody waits for are sent with the next one.
+    changes whose result is not needed yet are sent with the next one.
     """
 
     timeout_s: float = 30.0
@@ -166,7 +166,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
 
 
 class AsyncTimeoutConnection(psycopg.AsyncConnection[Any]):
-    """The same for an event loop, for reading. Whoever awaits an answer no more closes the connection."""
+    """The same for the reads of an event loop. A read that is cancelled closes it."""
 
     timeout_s: float = 30.0
     server: str = ""

@@ -96,8 +96,8 @@ class LoopReader:
         self._loop = loop
         self._connection: AsyncTimeoutConnection | None = None
         self._cursors: dict[str, psycopg.AsyncCursor[Any]] = {}
-        """The cursors by statement; one that is used again need not find out its types. Each keeps its last
-        result."""
+        """The cursors by statement. A cursor that is used again knows the types of its values, but keeps its
+        last result."""
         self._unsent: dict[Any, _Query] = {}
         """The queries to send next, by statement and values, so that coroutines with the same query share
         the rows; by the query itself if it is sent again."""
