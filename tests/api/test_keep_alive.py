@@ -9,8 +9,7 @@ import pytest
 
 from resumes.store import api_keys
 from tests.support.api.builders import a_body
-from tests.support.api.hostile_bytes import STATUS
-from tests.support.api.refused import ADA, FRED, RITA, a_request, iter_all
+from tests.support.api.refused import ADA, FRED, RITA, STATUS, a_request, iter_all
 from tests.support.api.serving import Place, a_connection, read_all
 
 CLOSE = b"Connection: close\r\n"

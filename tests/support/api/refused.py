@@ -89,6 +89,22 @@ LINES = {
     "a folded line": b"POST " + PATH + b" HTTP/1.1\r\n X: y",
 }
 
+REFUSED: dict[str, tuple[int, dict[str, bytes]]] = {
+    **{name: (400, {"fields": fields, "body": body}) for name, (fields, body) in FIELDS.items()},
+    **{name: (400, {"line": line}) for name, line in LINES.items()},
+    "no host": (400, {"host": b""}),
+    "two hosts": (400, {"host": HOST + HOST}),
+    "a host with a space": (400, {"host": b"Host: a b\r\n"}),
+    "a host with a user": (400, {"host": b"Host: a@b\r\n"}),
+    "a host with a path": (400, {"host": b"Host: a/b\r\n"}),
+    "two lengths, one behind": (400, {"fields": LENGTH + b"content-length: 1\r\n"}),
+    "chunks in HTTP/1.0": (
+        400,
+        {"fields": CHUNKED, "body": CHUNKS, "line": b"POST " + PATH + b" HTTP/1.0"},
+    ),
+}
+"""By what is wrong with it: a post's status, and those of its parts that are odd."""
+
 ID: Final = "0123456789abcdef01234567"
 JSON: Final = b"Content-Type: application/json"
 MAX_BYTES: Final = 2 * 1024 * 1024
