@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -16,10 +17,12 @@ from resumes.store import import_history, import_requests
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
 from tests.support.analyzers import an_analyzer, private_folders, told
-from tests.support.inbox.havoc import SEED
 from tests.support.inbox.scenes import Scene, Watch, kill
 from tests.support.resumes import a_document
 from tests.support.waiting import children_of, command_of, is_running, wait_until
+
+SEED: Final = "IMPORTER_CAMPAIGN_SEED"
+"""The environment variable that has a campaign go as it went before."""
 
 
 @pytest.fixture
