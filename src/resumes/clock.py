@@ -20,13 +20,18 @@ def system_clock() -> int:
 
 def timestamp(now_us: int) -> str:
     """Return the instant as fixed-width UTC text, cut to milliseconds."""
-    seconds, micros = divmod(now_us, 1_000_000)
-    return f"{_second(seconds)}.{micros // 1_000:03d}Z"
+    return _of_milliseconds(now_us // 1_000)
+
+
+# Every request formats the present time, and many fall into the same millisecond.
+@lru_cache(maxsize=8)
+def _of_milliseconds(now_ms: int) -> str:
+    seconds, millis = divmod(now_ms, 1_000)
+    return f"{_of_seconds(seconds)}.{millis:03d}Z"
 
 
 @lru_cache(maxsize=8)
-def _second(seconds: int) -> str:
-    # Every request formats the present time, and many fall into the same second.
+def _of_seconds(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 

@@ -228,7 +228,7 @@ class Routes:
     def parse(self, body: bytes, holder: KeyHolder) -> Coroutine[Any, Any, analyzer.Resume]:
         """Return a coroutine that returns the resume in the body. It raises as `analyzer.parse`."""
         accepted = self._format.for_account(holder.first_month)
-        return _work_on(body, functools.partial(analyzer.parse, accepted=accepted))
+        return _work_on(body, analyzer.parse, accepted)
 
     async def _create(self, request: Request, holder: KeyHolder, label: str | None) -> None:
         body = await request.read_body(self._format.max_bytes)
@@ -380,12 +380,12 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
         raise HttpError(415, "Unsupported content encoding: send the JSON as it is")
 
 
-async def _work_on(body: bytes, work: Callable[[bytes], Result]) -> Result:
+async def _work_on(body: bytes, work: Callable[..., Result], *arguments: Any) -> Result:
     """Run the work on the body; for a large one in a thread, at most two at a time."""
     if len(body) <= THREAD_BYTES:
-        return work(body)
+        return work(body, *arguments)
     # No variable: with the traceback it would form a cycle that keeps the error and its data.
-    return await in_thread(ASIDE, functools.partial(work, body))
+    return await in_thread(ASIDE, functools.partial(work, body, *arguments))
 
 
 def in_thread(threads: ThreadPoolExecutor, work: Callable[[], Result]) -> asyncio.Future[Result]:

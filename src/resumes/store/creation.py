@@ -266,10 +266,8 @@ _OPEN_ACCOUNTS = (
     .join(plans, plans.c.name == accounts.c.plan)
     .where(accounts.c.closed_at.is_(None))
 )
-_READ_ACCOUNT = Prepared(_OPEN_ACCOUNTS.where(pk_equals(account_usage)))
-LOCK_ACCOUNT = Prepared(
-    _OPEN_ACCOUNTS.where(pk_equals(account_usage)).with_for_update(of=account_usage)
-)
+_READ_ACCOUNT = _OPEN_ACCOUNTS.where(pk_equals(account_usage))
+LOCK_ACCOUNT = Prepared(_READ_ACCOUNT.with_for_update(of=account_usage))
 # On a server alone; SQLite has no locks of rows.
 _LOCK_FREE = Prepared(
     _OPEN_ACCOUNTS.where(
@@ -514,11 +512,10 @@ class Rehearsal:
     def __init__(self, store: Store, account_id: str) -> None:
         """Raise NotFound for an account that does not exist, and what `Store.read` raises."""
         self._store = store
-        with store.read() as connection:
-            found = _READ_ACCOUNT.run(connection, account_id=account_id).fetchone()
-        if found is None:
+        found = store.fetch(_READ_ACCOUNT, account_id=account_id)
+        if not found:
             raise NotFound("Account not found")
-        self._account = _Account(*found)
+        self._account = _Account(*found[0])
         self._made: set[str] = set()
 
     def create(self, resume: NewResume, *, queue: str | None = None) -> Outcome:
@@ -636,7 +633,8 @@ def _find_prior(
                 claims = bundles if creation.resumes[0].item else files
                 claims[account_id].append(creation.claim.claim_id)
             for new in creation.resumes:
-                digests[account_id].extend(new.digests)
+                if of_new := new.digests:
+                    digests[account_id].extend(of_new)
                 if (given := new.idempotency) is not None:
                     since = kept_since(creation.now_us)
                     keys.append({"account_id": account_id, "key": given.key, "since": since})
