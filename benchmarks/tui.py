@@ -292,10 +292,10 @@ MEMORY = Target(90, "MB")
 DOWN, UP, PAGE_DOWN, PAGE_UP, END, TOP = b"j", b"k", b"\x1b[6~", b"\x1b[5~", b"G", b"g"
 SOUGHT = {
     "a word that one resume has": (b"unikatowicz", b"Sought"),
-    "a part of it": (b"nikatow", b"Sought"),
+    "its beginning": (b"unikatow", b"Sought"),
     "two words": (b"zacharias unik", b"Sought"),
     "a name that 1 in 20 has": (b"gustav", b"Gustav"),
-    "a part that 1 in 10 has": (b"stein", b"Anderstein"),
+    "a beginning that 1 in 10 has": (b"anderst", b"Anderstein"),
     "two letters": (b"qu", b"Quentin"),
 }
 """What is typed, and what the first row of the answer shows, but not the list before it."""
