@@ -38,7 +38,7 @@ from resumes.store.schema import (
 )
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.spans import let_pass
+from tests.chaos.checker import let_pass
 from tests.support import postgres, programs
 from tests.support.api import full_disks, load
 from tests.support.api.load import RESUMES, Answer, Lost, Wire

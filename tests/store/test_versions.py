@@ -1,12 +1,11 @@
 """Versions of a person's resume: a create replaces the older ones in an account that says so."""
 
-import contextlib
 import hashlib
 import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -47,8 +46,6 @@ from tests.support.store.builders import (
     find_flaws,
     index_all,
     listed_ids,
-    python_running,
-    read_lines,
 )
 
 pytestmark = pytest.mark.engines
@@ -420,67 +417,6 @@ def test_a_page_of_the_newest_ends_early_after_many_that_are_not(
         assert stored_resumes.list_page(store, account.id, is_latest=True).cursor is None
     finally:
         stored_resumes.page_of.cache_clear()
-
-
-# Of several processes
-
-WORKING: Final = """
-    import random, sys
-    from resumes.errors import NotFound
-    from resumes.store import creation, open_store, stored_resumes
-    from tests.store.test_versions import a_version
-
-    _, url, account_id, number, changes = sys.argv
-    chance = random.Random(number)
-    with open_store(url) as store:
-        for at in range(10_000):
-            name = f"P{chance.randrange(6)}"
-            new = a_version(name, f"{number} {at}", with_digest=False)
-            stored = stored_resumes.list_page(store, account_id).entries
-            if changes and stored and chance.random() < 0.5:
-                one = chance.choice(stored).id
-                try:
-                    if chance.random() < 0.3:
-                        stored_resumes.delete_resume(store, account_id, one)
-                    else:
-                        stored_resumes.update_resume(store, account_id, one, new.resume)
-                except NotFound:
-                    pass
-            (outcome,) = creation.create(store, account_id, [new])
-            print(name, getattr(outcome, "id", "-"), flush=True)
-"""
-PLACES: Final = 4
-"""Fewer than persons, so that the quota is reached."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", ["", "changes"])
-def test_processes_that_are_killed_leave_one_version_of_each_person_within_the_quota(
-    store: Store, url: str, ana: AccountInfo, changes: str
-) -> None:
-    limit(store, PLACES)
-    newest: dict[str, str] = {}
-    for wanted in (1, 5, 20, 60):
-        with contextlib.ExitStack() as stack:
-            processes = [
-                stack.enter_context(
-                    python_running(WORKING, url, ana.id, f"{wanted} {number}", changes)
-                )
-                for number in range(3)
-            ]
-            lines = [line for process in processes for line in read_lines(process, wanted)]
-            for process in processes:
-                process.kill()
-                lines += process.stdout or ()
-        for name, resume_id in (line.split() for line in lines if line.endswith("\n")):
-            newest[name] = max(resume_id, newest.get(name, ""))
-        stored = {one.name: one.id for one in stored_resumes.list_page(store, ana.id).entries}
-        assert len(stored) == len(listed_ids(store, ana)) <= PLACES
-        assert accounts.get_account(store, "ana").resume_count == len(stored)
-        if not changes:
-            assert len(stored) == PLACES
-            assert all(stored.get(name, "-") >= at_least for name, at_least in newest.items())
-        assert find_flaws(store) == []
 
 
 # Against a model
