@@ -100,8 +100,8 @@ class Receiver:
         return events
 
     def _fail(self, error: Any) -> None:
-        # The frames of an HttpError, of which nobody reads a traceback, have the events, and so the
-        # error: all of them would stay in memory.
+        # The traceback of an HttpError is never read, but its frames refer to the events, and so to the
+        # error: the cycle would stay in memory.
         is_expected = isinstance(error, HttpError)
         self._events.append(error.with_traceback(None) if is_expected else error)
 

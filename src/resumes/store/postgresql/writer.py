@@ -183,7 +183,7 @@ class PostgresWriter(WriteQueue):
         """Yield the creates that may share the next transaction, the writes of the next account, or a
         single write without an account."""
         may_share = not self._is_sharing
-        # A thread remains for accounts that nobody has locked.
+        # One thread remains for accounts whose rows are not locked.
         may_wait = sum(batch[0].was_skipped for batch in self._batches) < THREADS - 1
         is_shared = False
         behind = set(self._busy)
