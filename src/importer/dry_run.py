@@ -1,6 +1,6 @@
-"""A dry run: what would happen to the files in the inbox if they were imported now.
+"""Dry runs, which report what would happen if the files in the inbox were imported now.
 
-The verdicts come from the functions of the import. No file, folder or row is changed.
+The import's own functions produce the verdicts. No file, folder or row is changed.
 """
 
 import dataclasses
@@ -13,35 +13,28 @@ from typing import NamedTuple
 
 from importer import files, inbox, outcomes
 from importer.analyses import find_fault
-from importer.claims import Claim, ClaimIds
+from importer.claims import Claim, ClaimIds, File, State
 from importer.files import escaped
 from importer.filing import folder_of
+from importer.held import Queues, QuotaBacklog
 from importer.inbox import Seen
 from importer.intake import claim_of
-from importer.job import Cause, Departure, ReadFile
+from importer.json_texts import CannotUnpack
 from importer.notices import FileReport, Remark, Summary, as_report, unowned, untaken
 from importer.options import Options
 from importer.outcomes import Result
-from importer.pending import Queues, QuotaBacklog
 from importer.reader import inspect
-from importer.slices import Bundle, open_bundle
+from importer.slices import open_bundle
 from resumes import watched_folder
 from resumes.analyzer import Resume, parse
 from resumes.import_reasons import Reason
 from resumes.store import Store, accounts
-from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Duplicate, NewResume, Rehearsal
 from resumes.store.import_ledger import FileOutcome
-from resumes.watched_names import (
-    SkipReason,
-    find_extension,
-    is_document,
-    is_hidden_or_temporary,
-    is_system_folder,
-)
+from resumes.watched_names import SkipReason, is_document
 
 UNKNOWN = b'{"header": {}, "sections": {}}'
-"""Stands for the resume that the analyzer would make of a document."""
+"""A placeholder for the resume that the analyzer would create from a document."""
 
 
 class Ignored(NamedTuple):
@@ -51,45 +44,23 @@ class Ignored(NamedTuple):
     why: SkipReason
 
 
-def find_why(path: str, *, analyzes: bool = False) -> SkipReason | None:
-    """Return why the path's name or kind prevents its import; None if they do not. With `analyzes`,
-    documents are imported."""
-    name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
-    if is_system_folder(name):
-        return SkipReason.SYSTEM
-    if is_hidden_or_temporary(name):
-        return SkipReason.HIDDEN
-    # A link to a folder has no ending. Path's methods would raise in an unsearchable folder.
-    if os.path.islink(path):  # noqa: PTH114
-        return SkipReason.LINK
-    if find_extension(name) is None and not (analyzes and is_document(name)):
-        return SkipReason.ENDING
-    return None if os.path.isfile(path) else SkipReason.NO_FILE  # noqa: PTH113
-
-
-class RehearsedAccount:
-    """An account as the files so far would leave it."""
-
-    def __init__(self, store: Store, info: AccountInfo) -> None:
-        self._rehearsal = Rehearsal(store, info.id)
-
-    def decide(
-        self, verdict: Resume | Result, digest: bytes, *, queue: str | None = None
-    ) -> Result:
-        """Return the result of one resume, which queues behind others with this message; and count it."""
-        if isinstance(verdict, Result):
-            return verdict
-        outcome = self._rehearsal.create(NewResume(verdict, digest=digest), queue=queue)
-        result = outcomes.result_of(outcome, verdict.warnings)
-        if isinstance(outcome, Duplicate) and not outcome.id:
-            message = "Another of these files has the same content"
-            return Result(FileOutcome.DUPLICATE, Reason.DUPLICATE, message)
-        return result._replace(resume_id=result.resume_id or None, replaced=())
+def decide(
+    account: Rehearsal, verdict: Resume | Result, digest: bytes, *, queue: str | None = None
+) -> Result:
+    """Return and count a resume's result. `queue` is the message if it is held behind others."""
+    if isinstance(verdict, Result):
+        return verdict
+    outcome = account.create(NewResume(verdict, digest=digest), queue=queue)
+    result = outcomes.result_of(outcome, verdict.warnings)
+    if isinstance(outcome, Duplicate) and not outcome.id:
+        message = "Another of these files has the same content"
+        return Result(FileOutcome.DUPLICATE, Reason.DUPLICATE, message)
+    return result._replace(resume_id=result.resume_id or None, replaced=())
 
 
 @dataclass
 class DryRun:
-    """Reports what would happen to each file of ROOT, or why it would not be imported."""
+    """Reports what would happen to each file in ROOT, or why it would not be imported."""
 
     store: Store
     root: Path
@@ -98,13 +69,13 @@ class DryRun:
     on_file: Callable[[FileReport], None]
     on_ignored: Callable[[Ignored], None] = lambda ignored: None
     _summary: Summary = field(default_factory=Summary)
-    _rehearsed: dict[str, RehearsedAccount] = field(default_factory=dict)
-    """By account id: one account may own both its folder and the files directly in ROOT."""
+    _rehearsed: dict[str, Rehearsal] = field(default_factory=dict)
+    """By account ID, since an account may own both its folder and the files directly in ROOT."""
     _queues: Queues = field(default_factory=Queues)
-    _bundles: list[Claim] = field(default_factory=list)
+    _bundles: list[File] = field(default_factory=list)
 
     def run(self) -> Summary:
-        """Report, and return the counts."""
+        """Report each file and return the counts."""
         self.options = dataclasses.replace(self.options, settle_s=0)
         by_folder = accounts.by_folder(accounts.list_open(self.store))
         held = {account_id for _, account_id in watched_folder.count_held(self.root)}
@@ -121,28 +92,27 @@ class DryRun:
                     self.remark(f"unowned {below}", unowned(below, self.options.account))
                 continue
             if info.id not in self._rehearsed:
-                self._rehearsed[info.id] = RehearsedAccount(self.store, info)
+                self._rehearsed[info.id] = Rehearsal(self.store, info.id)
                 if info.id in held:
                     self._queues[info.id] = QuotaBacklog.of(info, "")
             self._summary.stuck += bool(unlisted)
             for seen in by_age:
                 self._take(seen, claim_of(seen, info, ids.next(), self.store.clock()))
-        # Bundles come last whatever their age, since the others are imported while bundles settle.
-        for claim in (bundle._replace(id=ids.next()) for bundle in self._bundles):
-            if (end := self._unpack(claim)) is not None:
-                self._tell(claim, end)
+        # Bundles come last, however old they are: other files are imported while they settle.
+        for file in self._bundles:
+            file.claim = file.claim._replace(id=ids.next())
+            if (end := self._unpack(file)) is not None:
+                self._tell(file.claim, end)
         return self._summary
 
     def _scan(self, below: str, remark: Remark) -> list[Seen]:
-        """Return the files of an inbox to import, oldest first."""
+        """Return the files of an inbox that would be imported, oldest first."""
         analyzes = self.options.analyzer is not None
-        by_age: list[tuple[int, Seen]] = []
-        for seen in sorted(inbox.iter_inbox(self.root, below, analyzes=analyzes, remark=remark)):
-            if seen.signature is not None:
-                by_age.append((seen.signature.mtime_ns, seen))
-            elif (why := find_why(f"{self.root}/{seen.name}", analyzes=analyzes)) is not None:
-                self._ignore(seen, why)
-        return [seen for _, seen in sorted(by_age)]
+        found = sorted(inbox.iter_inbox(self.root, below, analyzes=analyzes, remark=remark))
+        for seen in found:
+            if seen.why is not None:
+                self._ignore(seen, seen.why)
+        return [seen for seen in found if seen.why is None]
 
     def _take(self, seen: Seen, claim: Claim) -> None:
         if not os.access(claim.folder(str(self.root)), os.W_OK, effective_ids=True):
@@ -151,13 +121,13 @@ class DryRun:
             why = os.strerror(errno.EACCES)
             self.remark(f"unread {claim.account_id}", untaken(claim.name, why))
             return
-        match self._judge(claim):
-            case SkipReason() as why:
-                self._ignore(seen, why)
-            case ReadFile():
-                self._bundles.append(claim)
-            case Result() as result:
-                self._tell(claim, result)
+        file = File(claim)
+        if (result := self._judge(file)) is not None:
+            self._tell(claim, result)
+        elif file.state is State.REPORT:
+            self._ignore(seen, SkipReason.REPORT)
+        elif file.state is State.READ:
+            self._bundles.append(file)
 
     def _ignore(self, seen: Seen, why: SkipReason) -> None:
         self._summary.ignored += 1
@@ -172,47 +142,44 @@ class DryRun:
         self.on_file(report)
 
     def _decide(self, claim: Claim, verdict: Resume | Result, digest: bytes) -> Result:
-        queue = self._queues.find_message(claim)
-        return self._rehearsed[claim.account_id].decide(verdict, digest, queue=queue)
+        queue = self._queues.why_held(claim)
+        return decide(self._rehearsed[claim.account_id], verdict, digest, queue=queue)
 
-    def _judge(self, claim: Claim) -> Result | SkipReason | ReadFile | None:
-        """Return the result of the file, or why it would not be imported; the read file if it is a
-        bundle; None if it is gone, or being written to."""
-        options = self.options
+    def _judge(self, file: File) -> Result | None:
+        """Return the result of the file, or None if it is a bundle or would not be imported."""
+        claim, options = file.claim, self.options
         try:
-            with os.fdopen(files.open_file(claim.path(str(self.root))), "rb") as file:
+            with os.fdopen(files.open_file(claim.path(str(self.root))), "rb") as opened:
                 if is_document(claim.source):
-                    content = files.read_file(file.fileno(), options.max_file_bytes)
+                    content = files.read_file(opened.fileno(), options.max_file_bytes)
                     refused = find_fault(claim.base, content, options.limits)
                     return self._decide(
                         claim, refused or parse(UNKNOWN), files.digest(content.body)
                     )
-                found = inspect(claim, file.fileno(), None, options)
+                inspect(file, opened.fileno(), options)
         except FileNotFoundError:
             return None
         except OSError as error:
             return outcomes.unreadable(error)
-        if isinstance(found, Departure):
-            return SkipReason.REPORT if found.cause is Cause.REPORT else None
-        if found.verdict is not None and found.digest is not None:
-            return self._decide(claim, found.verdict, found.digest)
-        return found
+        if file.verdict is None or file.digest is None:
+            return None
+        return self._decide(claim, file.verdict, file.digest)
 
-    def _unpack(self, claim: Claim) -> Result | None:
-        """Return the result of a bundle; None if it is gone."""
-        if (message := self._queues.find_message(claim)) is not None:
+    def _unpack(self, file: File) -> Result | None:
+        """Return the result of a bundle, or None if the file no longer exists."""
+        claim = file.claim
+        if (message := self._queues.why_held(claim)) is not None:
             return outcomes.held(message)  # it is unpacked when its turn comes
         try:
             descriptor = files.open_file(claim.path(str(self.root)))
+            bundle = open_bundle(descriptor, file, self.options)
+            while portions := bundle.next_slice():
+                for part, verdict in portions:
+                    bundle.conclude(part, self._decide(claim, verdict, files.digest(part.body)))
         except FileNotFoundError:
             return None
         except OSError as error:
             return outcomes.unreadable(error)
-        bundle, _ = open_bundle(descriptor, claim, self.options)
-        if not isinstance(bundle, Bundle):
-            return bundle
-        while portions := bundle.next_slice():
-            for portion in portions:
-                digest = files.digest(portion.part.body)
-                bundle.conclude(portion, self._decide(claim, portion.verdict, digest))
+        except CannotUnpack as error:
+            return error.refusal
         return bundle.sum_up()

@@ -1,6 +1,6 @@
-"""Operations on untrusted files: name, read, lease, move, write.
+"""Functions that name, read, lease, move and write untrusted files.
 
-Nothing is read through a symbolic link, from a pipe, socket or device, or beyond the limit.
+Nothing is read through a symbolic link, from a pipe, socket or device, or beyond a limit.
 """
 
 import contextlib
@@ -23,24 +23,24 @@ from resumes.text import counted, replaced
 from resumes.watched_names import find_extension, find_filed_extension, is_hidden_or_temporary
 
 MAX_STEM_BYTES = 120
-"""Leaves room in 255 bytes for a claim, an account and `.report.json`."""
+"""The longest stem that leaves room for a claim, an account and `.report.json` in 255 bytes."""
 MAX_NAME_CHARS = 4_096
-"""The maximum length of a path in a report or note; more than any file system allows."""
+"""The maximum length of a path in a report or note; no file system allows a longer one."""
 _NOT_PLAIN = re.compile(r"[^\w ._()+,@=-]")
 
 
 def escaped(name: str) -> str:
-    """Return the name as harmless text (`resumes.text`) that still shows each of its bytes.
+    """Return the name as harmless text (see `resumes.text`) from which each byte can be recovered.
 
-    `\\xNN` is a byte that is not UTF-8 or an ASCII control character, `\\uNNNN` another character
-    that is not harmless, `\\\\` a backslash.
+    `\\xNN` stands for an ASCII control character or a byte that is not UTF-8, `\\uNNNN` for another
+    character that is not harmless, and `\\\\` for a backslash.
     """
     return replaced(name.replace("\\", "\\\\"), _byte_by_byte)
 
 
 def escaped_before(name: str) -> str:
-    """Escape a name that was escaped once, and may have been edited since."""
-    # The end tells most; each byte of a path may have been escaped as four characters.
+    """Escape a name that is already escaped but may have been edited since."""
+    # The end is the most useful part. Each byte of a path may have been escaped as four characters.
     return replaced(name, _byte_by_byte)[-4 * MAX_NAME_CHARS :]
 
 
@@ -54,14 +54,15 @@ def _byte_by_byte(char: str) -> str:
 
 
 def split_extension(name: str) -> tuple[str, str]:
-    """Return the stem, and the extension in lower case; empty if files with it are not imported."""
+    """Return the stem and the lower-case extension; an unsupported extension stays in the stem."""
     extension = find_filed_extension(name) or ""
     return name[: len(name) - len(extension)], extension
 
 
 def safe_stem(name: str) -> str:
-    """Return the stem of an escaped path's last part, safe in any file system and shell. At most 120 bytes,
-    letters and digits of all scripts kept, never empty, and with no dash or dot first."""
+    """Return the stem of the last part of an escaped path, safe in any file system and shell. The
+    stem has 1 to 120 bytes and never starts with a dash or dot. Letters and digits of all scripts
+    are kept."""
     base = name.rpartition("/")[2]
     stem = split_extension(base)[0]
     kept = _NOT_PLAIN.sub("_", stem).encode()[:MAX_STEM_BYTES].decode(errors="ignore")
@@ -72,20 +73,24 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 JSON_SPACE = b" \t\r\n"
 
 HEAD_BYTES = 64 * 1024
-"""The number of bytes that the ledger keeps of a file that was not imported."""
+"""The number of bytes that the ledger stores of a file that was not imported."""
 
 
 class Signature(NamedTuple):
-    """The parts of a file's status that change when it is written to or replaced, except through a
-    memory map."""
+    """The parts of a file's status that change when the file is replaced or written to, except
+    through a memory map."""
 
     inode: int
     size_bytes: int
     mtime_ns: int
 
 
+UNREAD = Signature(0, 0, 0)
+"""A signature that no file has."""
+
+
 class Known(NamedTuple):
-    """A file's signature, and for how many seconds it has been the same."""
+    """A file's signature, and the number of seconds for which it has been the same."""
 
     signature: Signature
     for_s: float
@@ -96,7 +101,7 @@ def signature_of(status: os.stat_result) -> Signature:
 
 
 def find_signature(path: str | Path) -> Signature | None:
-    """Return the signature of the file at the path, or of a link; None if nothing is there."""
+    """Return the signature of the file or link at the path, or None if nothing exists there."""
     try:
         return signature_of(os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -104,8 +109,8 @@ def find_signature(path: str | Path) -> Signature | None:
 
 
 class Content(NamedTuple):
-    """The bytes that were read. `is_steady`: the file's signature did not change meanwhile. For a file over
-    the limit, `is_over_limit`, `body` has only the beginning."""
+    """The bytes that were read. `is_steady` means that the file's signature did not change
+    meanwhile. With `is_over_limit`, `body` contains only the beginning of the file."""
 
     body: bytes
     signature: Signature
@@ -114,16 +119,16 @@ class Content(NamedTuple):
 
 
 class NotAFile(OSError):
-    """Raised for a link, pipe, socket, device or folder."""
+    """Raised if the path leads to a link, pipe, socket, device or folder."""
 
 
 def open_file(path: str | Path, *, dir_fd: int | None = None) -> int:
-    """Open a regular file for reading; with `dir_fd` the path is below that folder. Raises
-    FileNotFoundError, NotAFile, OSError."""
+    """Open a regular file for reading. With `dir_fd`, the path is relative to that folder. Raises
+    FileNotFoundError, NotAFile and OSError."""
     try:
         descriptor = os.open(path, _FLAGS, dir_fd=dir_fd)
     except OSError:
-        # A link or a socket cannot be opened this way: raise NotAFile instead of the system's error.
+        # For a link or socket, raise NotAFile instead of the system's error.
         if stat.S_ISREG(os.lstat(path, dir_fd=dir_fd).st_mode):
             raise
     else:
@@ -151,13 +156,13 @@ def _read(descriptor: int, at_most: int) -> bytes:
 
 
 def load(path: str | Path, max_bytes: int) -> Content:
-    """Read a regular file. Raises FileNotFoundError, NotAFile, OSError."""
+    """Read a regular file. Raises FileNotFoundError, NotAFile and OSError."""
     with os.fdopen(open_file(path), "rb") as file:
         return read_file(file.fileno(), max_bytes)
 
 
 def find_body(path: str | Path, max_bytes: int) -> bytes:
-    """Return the bytes of a regular file; empty if it cannot be read or is over the limit."""
+    """Return the bytes of a regular file, or no bytes if it cannot be read or is over the limit."""
     with contextlib.suppress(OSError):
         content = load(path, max_bytes)
         return b"" if content.is_over_limit else content.body
@@ -165,7 +170,7 @@ def find_body(path: str | Path, max_bytes: int) -> bytes:
 
 
 def find_head(path: str | Path, *, dir_fd: int | None = None) -> bytes:
-    """Return the first 64 KiB of a file; empty if it cannot be read."""
+    """Return the first 64 KiB of a file, or no bytes if the file cannot be read."""
     with contextlib.suppress(OSError), os.fdopen(open_file(path, dir_fd=dir_fd), "rb") as file:
         return file.read(HEAD_BYTES)
     return b""
@@ -173,19 +178,19 @@ def find_head(path: str | Path, *, dir_fd: int | None = None) -> bytes:
 
 MAX_NAMED_FOLDERS = 3
 MAX_COUNTED = 1_000
-"""The maximum number of names that are counted in a system folder, which may be very large."""
+"""The maximum number of names that are counted in a system folder, since it may be very large."""
 
 
 @dataclass(slots=True)
 class SystemFolders:
-    """The system folders that were skipped (recycle bins, snapshots), and how many files they have."""
+    """The skipped system folders (recycle bins, snapshots) and the number of files in each."""
 
     counts: list[str] = field(default_factory=list)
-    """Descriptions of the first folders that have files, such as `3 files in ana/#recycle`."""
+    """Descriptions of the first folders that contain files, such as `3 files in ana/#recycle`."""
     others: int = 0
 
     def add(self, path: str, shown: str) -> None:
-        """Count the files that would be imported if they were elsewhere."""
+        """Count the files that would be imported if they were not in a system folder."""
         if len(self.counts) == MAX_NAMED_FOLDERS:
             self.others += 1
         elif count := _count_files(path):
@@ -199,7 +204,7 @@ class SystemFolders:
 
 
 def _count_files(folder: str) -> str:
-    """Return `3 files`, or `3 files or more` if the folder has too many names; empty for none."""
+    """Return `3 files`, `3 files or more` if there are too many names, or nothing for no files."""
     waiting = [] if os.path.islink(folder) else [folder]  # noqa: PTH114  (text, as names are)
     names = files = 0
     while waiting and names < MAX_COUNTED:
@@ -221,17 +226,17 @@ def describe(error: OSError) -> str:
 
 
 def digest(body: bytes) -> bytes:
-    """Return the SHA-256 of a JSON value without outer white space."""
+    """Return the SHA-256 of a JSON value without the white space around it."""
     return hashlib.sha256(body.strip(JSON_SPACE)).digest()
 
 
 HASHED_BYTES = 256 * 1024 * 1024
-"""A larger file is not hashed, because everything else would wait for that."""
+"""The maximum size of a file that is hashed, since everything else would wait for a larger file."""
 
 
 def find_sha256(path: str | Path, max_bytes: int = HASHED_BYTES) -> str | None:
-    """Return the SHA-256 of a whole regular file, in hexadecimal. None if it cannot be read, or is larger
-    than `max_bytes` or 256 MiB."""
+    """Return the SHA-256 of a regular file in hexadecimal, or None if the file cannot be read or is
+    larger than `max_bytes` or 256 MiB."""
     with contextlib.suppress(OSError), open(open_file(path), "rb") as file:
         if os.fstat(file.fileno()).st_size <= min(max_bytes, HASHED_BYTES):
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -239,80 +244,69 @@ def find_sha256(path: str | Path, max_bytes: int = HASHED_BYTES) -> str | None:
 
 
 def find_writer(descriptor: int) -> bool | None:
-    """Return whether a file that is open for reading is open for writing too (pitfalls I4).
+    """Return whether a file that is open for reading is also open for writing (pitfalls I4).
 
-    The system grants a read lease only if no process has the file open or mapped for writing; the
-    lease is released immediately. None if the system cannot say: on network file systems, and for
-    files of another user unless this process runs as root.
+    The system grants a read lease only if no process has the file open or mapped for writing. The
+    lease is released immediately. Return None if the system cannot tell: on network file systems,
+    and for files of another user unless this process runs as root.
     """
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
         return True if error.errno == errno.EAGAIN else None
-    except AttributeError:  # no leases on this system
+    except AttributeError:  # this system has no leases
         return None
     fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     return False
 
 
 def ignore_breaks() -> None:
-    """Ignore SIGIO, which ends a process by default. The system sends it when a process opens a file for
-    writing while we hold the lease."""
+    """Ignore SIGIO, which kills a process by default. The system sends it when a process opens a
+    file for writing while this process holds a lease on it."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGIO, signal.SIG_IGN)
 
 
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
 class Folders:
-    """Open folders of one ROOT, by their path.
+    """Open folders below one ROOT, by path.
 
-    A user who can write there may replace a folder by a link between the scan and the move; such
-    links are never followed. A link in place of ROOT or above it is followed, since only the
-    operator can put it there.
+    A user who can write there may replace a folder with a link between the scan and the move; such
+    links are never followed. A link at or above ROOT is followed: only the operator can create it.
     """
 
     def __init__(self, root: str) -> None:
-        self._root = self._real_root = root
-        self._open: dict[str, int] = {}
+        self._root = root
+        self._open: dict[tuple[str, int], int] = {}
 
-    def open(self, path: str) -> int:
+    def open(self, path: str, mode: int = os.W_OK) -> int:
         """Return the folder's descriptor. Raises FileNotFoundError, also if a link leads to it, and
         OSError."""
-        descriptor = self._open.get(path)
-        if descriptor is None:
-            if not self._open:
-                self._real_root = os.path.realpath(self._root)
-            real_path = self._real_root + path.removeprefix(self._root)
-            descriptor = self._open[path] = _open_folder(real_path)
+        found = self._open.get((path, mode))
+        if found is not None:
+            return found
+        above: int | None = None
+        name, flags = path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        if path != self._root:
+            parent, _, name = path.rpartition("/")
+            above, flags = self.open(parent, os.X_OK), flags | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(name, flags, dir_fd=above)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            message = "Its path contains a symbolic link"
+            raise FileNotFoundError(errno.ENOENT, message, path) from None
+        # Files of a read-only folder could be imported, but not moved away.
+        if not os.access(".", mode, dir_fd=descriptor, effective_ids=True):
+            os.close(descriptor)
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        self._open[path, mode] = descriptor
         return descriptor
 
     def close(self) -> None:
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
-
-
-def _open_folder(path: str) -> int:
-    found, descriptor = path, None
-    try:
-        descriptor = os.open(path, _FOLDER_FLAGS)
-        with contextlib.suppress(OSError):  # not every system has this path
-            found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
-        # Files of a read-only folder could be imported, but not moved away.
-        if found == path and not os.access(path, os.W_OK, effective_ids=True):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    except OSError as error:
-        if descriptor is not None:
-            os.close(descriptor)
-        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-            raise
-    else:
-        if found == path:
-            return descriptor
-        os.close(descriptor)
-    raise FileNotFoundError(errno.ENOENT, "Its path contains a symbolic link", path)
 
 
 _AT_FDCWD = -100
@@ -323,11 +317,11 @@ _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
 def move(source: str | Path, target: str | Path, *, source_fd: int | None = None) -> None:
-    """Move a file, without replacing the target.
+    """Move a file without replacing the target.
 
-    With `source_fd` the source is below that open folder. Raises FileExistsError if the target
-    exists, FileNotFoundError if the source does not (another process moved it), and OSError. A plain
-    rename would replace the target silently, and do nothing if both are links to one file.
+    With `source_fd`, the source is relative to that open folder. Raises FileExistsError if the
+    target exists, FileNotFoundError if the source does not (another process moved it), and OSError.
+    A plain rename would silently replace the target, and do nothing if both were links to one file.
     """
     if _renameat2 is not None:
         folder = _AT_FDCWD if source_fd is None else source_fd
@@ -337,18 +331,18 @@ def move(source: str | Path, target: str | Path, *, source_fd: int | None = None
         code = ctypes.get_errno()
         if code not in _NOT_SUPPORTED:
             raise OSError(code, os.strerror(code), str(source), None, str(target))
-    # If this is cut off between the two steps, the file has two names, but is not lost.
+    # If the process is killed between the two steps, the file has two names, but is not lost.
     os.link(source, target, src_dir_fd=source_fd, follow_symlinks=False)
     os.unlink(source, dir_fd=source_fd)
 
 
 def is_copy(source: str | Path, target: str | Path) -> bool:
-    """Return whether the target is a file of the same content. Raises OSError."""
+    """Return whether the target is a file with the same content. Raises OSError."""
     return os.path.isfile(target) and filecmp.cmp(source, target, shallow=False)  # noqa: PTH113
 
 
 def write_over(path: Path, content: bytes, *, temporary: Path) -> None:
-    """Write the content to a file on the disk atomically, replacing an earlier file. Raises OSError."""
+    """Write the content to the disk atomically, replacing any earlier file. Raises OSError."""
     temporary.unlink(missing_ok=True)
     with temporary.open("xb") as file:
         try:

@@ -1,13 +1,13 @@
-"""Filing: files whose outcome is in the ledger get a report, are moved, and are checked again.
+"""Filing: files whose outcome is in the ledger get a report, are moved and are checked again.
 
     ROOT/_done/YYYY-MM-DD/<account>/    ROOT/_held/<account>/    ROOT/_failed/<reason>/    ROOT/_duplicate/
 
-Most done files have no report, so their folder says which account owns them (docs/decisions/0011).
+Most done files have no report, so the folder's name identifies their account (docs/decisions/0011).
 A file may be replaced or written to after it was read. Once it is moved, no process can open it by
-its old name, so it is compared then: another version goes back to where it came from, as a new file
-(pitfalls I4).
+its old name, so its content is checked again then. If it has changed, it is moved back to the inbox
+as a new file (pitfalls I4).
 
-Filing can be cut off at any step and repeated, with the same result.
+Filing can be interrupted at any step and repeated with the same result.
 """
 
 import contextlib
@@ -16,16 +16,15 @@ import json
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic.alias_generators import to_camel
 
 from importer import files
-from importer.claims import Claim
-from importer.files import Signature, safe_stem, signature_of, split_extension
-from importer.job import Job, ReadFile, Step
+from importer.claims import Claim, File, State
+from importer.files import Signature, safe_stem, split_extension
+from importer.job import Job, Step
 from importer.outcomes import Result, failed, issues_as_dicts
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason, find_hint
@@ -36,7 +35,7 @@ from resumes.watched_folder import note_filed, outcome_folder
 from resumes.watched_names import REPORT, find_filed_extension
 
 MARKER = "resumes_import_report"
-"""A report's first field, by which it is recognized if it gets into the inbox (pitfalls I13)."""
+"""The first field of a report, which identifies a report in the inbox (pitfalls I13)."""
 VERSION = 1
 DONE_HINT = (
     "Each resume in the file is stored. The warnings, if any, say what might be wrong with it. Older "
@@ -51,7 +50,7 @@ def compose(
     resume_id, items = result.resume_id, result.items
     is_duplicate = result.outcome is FileOutcome.DUPLICATE
     modified_at = None
-    # Any process may have set the file's time, even to a year that datetime cannot hold.
+    # Any process may have set the file's time, even to a year that datetime does not support.
     with contextlib.suppress(ValueError, OverflowError, OSError):
         modified_at = timestamp(signature.mtime_ns // 1_000)
     report: dict[str, Any] = {
@@ -84,7 +83,7 @@ def compose(
 
 
 def parse_report(body: bytes) -> dict[str, Any]:
-    """Return the report in these bytes; empty if they are not a report of ours."""
+    """Return the report in these bytes, or an empty dictionary if the importer did not write it."""
     if MARKER.encode() in body[:200]:
         with contextlib.suppress(ValueError, RecursionError):
             report = json.loads(body)
@@ -97,7 +96,7 @@ def parse_report(body: bytes) -> dict[str, Any]:
 
 
 def load_report(path: Path) -> dict[str, Any]:
-    """Return the report at the path; empty if there is no report of ours."""
+    """Return the report at the path, or an empty dictionary if the importer did not write it."""
     return parse_report(files.find_body(path, MAX_REPORT_BYTES))
 
 
@@ -110,47 +109,19 @@ ALL_RESULTS = (
     *(Result(outcome) for outcome in FileOutcome if outcome is not FileOutcome.FAILED),
     *(failed(reason, "") for reason in Reason),
 )
-"""Every result of a file, as far as the folder that it is filed in depends on it."""
+"""A result for each folder in which a file can be filed."""
 FRESH_NS = 3_000_000_000
 """A file that was changed less than this before may have been changed again within the same tick
 of the file system's clock, so its bytes are compared too."""
 OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.ENAMETOOLONG, errno.EROFS})
-"""Errors that concern a file or its folder alone, so that work on others can continue."""
+"""Errors that concern only one file or its folder, so that work on other files can continue."""
 OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of opening that say nothing about the file."""
 NO_ROOM_LEFT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Errors of a copy that concern this file alone: others may be smaller, or need no copy."""
+"""Copy errors that concern only one file: others may be smaller, or need no copy."""
 NO_ROOM = "there is not enough room to copy it to another disk"
 BLOCK_BYTES = 4096
-"""The block size of copies: whole blocks of zeros become holes."""
-
-
-class FileState(StrEnum):
-    """The result of filing a file."""
-
-    FILED = "filed"
-    GONE = "gone"
-    """It was moved away or removed."""
-    CHANGED = "changed"
-    """It is where it was found, or next to that, with other content than was checked."""
-    WRITTEN_TO = "written to"
-    """It was filed, and a process still has it open for writing."""
-    UNRETURNED = "unreturned"
-    """It was filed with other content than was checked, and cannot be moved back."""
-    UNMOVABLE = "unmovable"
-    """It was not moved, for a reason that concerns it or its folder alone."""
-    KEPT = "kept"
-    """It was not moved, because it is too large to be copied to the disk of the outcomes."""
-    STUCK = "stuck"
-    """It was not moved, for a reason that concerns all files."""
-
-
-class FilingResult(NamedTuple):
-    """Where a file is now, and the error that prevented more."""
-
-    state: FileState
-    target: str = ""
-    problem: str = ""
+"""The block size of copies: blocks that contain only zeros become holes."""
 
 
 class Filer:
@@ -159,80 +130,79 @@ class Filer:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._max_bytes = max(job.options.max_file_bytes, job.options.format.max_bytes)
-        self._made: set[str] = set()
 
-    def file_away(self, work: ReadFile, result: Result) -> FilingResult:
-        """Move the file, as it was read, into its outcome's folder, with its report."""
-        claim = work.claim
+    def file_away(self, file: File, result: Result) -> None:
+        """Move the file and its report into the outcome folder if the file is unchanged, then check
+        it again. Set the file's state, its target if it still exists, and the error that stopped
+        the move, if any."""
+        file.error = None
+        try:
+            file.state = self._check(file) if file.target else self._move(file, result)
+        except _NotFiled as error:
+            file.state, file.error = error.state, error.error
+        except OSError as error:
+            file.state, file.error = State.TROUBLE, error
+
+    def _move(self, file: File, result: Result) -> State:
+        claim = file.claim
+        path, target = claim.path(self._job.root), ""
+        folder = f"{self._job.root}/{folder_of(claim, result)}"
+        is_moved = False
         try:
             if claim.is_return and claim.source in iter_places(claim, result):
-                # It stays even if it was changed: the next reimport reads it again.
-                target = claim.path(self._job.root)
-                self._report(work, result, target)
-                _list(claim, result, os.path.dirname(target))  # noqa: PTH120
-                return FilingResult(FileState.FILED, target)
-            target, is_copied = self._move(work, result)
+                # The file stays even if it was changed: the next reimport reads it again.
+                self._report(file, result, path)
+                target = path
+            else:
+                target, is_moved = self._place(file, result, folder)
         except FileNotFoundError:
             if os.path.lexists(self._current_path(claim)):
-                return FilingResult(FileState.STUCK, problem=os.strerror(errno.ENOENT))
-            if not claim.is_return:  # else its disk may be detached
-                _list(claim, result, f"{self._job.root}/{folder_of(claim, result)}")
-            return FilingResult(FileState.GONE)
-        except _NotMoved as error:
-            return error.filed
-        except OSError as error:
-            return FilingResult(FileState.STUCK, problem=files.describe(error))
-        if is_copied:  # no other process has the copy open
-            return FilingResult(FileState.FILED, target)
+                raise
+        # Note it, so that its removal is noticed. A returned file may be on a detached disk.
+        if result.outcome is FileOutcome.FAILED and (target or not claim.is_return):
+            note_filed(folder, claim.id)
+        file.target = target
+        if not is_moved:  # no other process has a copy open
+            return State.FILED
         self._job.observe(Step.MOVED)
-        return self.check(work, target)
+        return self._check(file)
 
-    def check(self, work: ReadFile, target: str) -> FilingResult:
-        """Leave the moved file where it is if it is what was read; else move it back. It gets another name
-        if there is a new file at its old path."""
+    def _check(self, file: File) -> State:
+        """Leave the moved file at the target if it is unchanged; otherwise move it back. It gets
+        another name if there is a new file at its old path."""
         try:
-            is_as_read = _is_as_read(work, target)
+            is_as_read = _is_as_read(file, file.target)
             if is_as_read is None:
-                return FilingResult(FileState.WRITTEN_TO, target)
-            if not is_as_read and not self._is_copy(work, target):
-                put_back(self._job.root, work.claim, target)
+                return State.OPEN
+            if not is_as_read and not self._is_copy(file, file.target):
+                put_back(self._job.root, file.claim, file.target)
                 self._job.observe(Step.MOVED_BACK)
-                return FilingResult(FileState.CHANGED)
+                return State.CHANGED
         except FileNotFoundError:
-            pass  # it was taken away already; it was imported
+            pass  # it was imported, and then removed
         except OSError as error:
-            return FilingResult(FileState.UNRETURNED, target, files.describe(error))
-        return FilingResult(FileState.FILED, target)
+            raise _NotFiled(State.UNRETURNED, error) from error
+        return State.FILED
 
-    def _move(self, work: ReadFile, result: Result) -> tuple[str, bool]:
-        """Return where the file is now, and whether it was copied there from another disk."""
-        claim = work.claim
-        folder = f"{self._job.root}/{folder_of(claim, result)}"
-        was_made = folder in self._made
-        if not was_made:
+    def _place(self, file: File, result: Result, folder: str) -> tuple[str, bool]:
+        """Return where the file is now, and whether it was moved there, not copied from another disk."""
+        claim = file.claim
+        if not os.path.isdir(folder):  # noqa: PTH112  (text, as names are)
             Path(folder).mkdir(parents=True, exist_ok=True)
-            self._made.add(folder)
-        if result.needs_report and _are_on_two_disks(claim.path(self._job.root), folder):
-            if work.signature.size_bytes > self._max_bytes:
-                self._report_kept(work, result, folder)
-            self._check_copyable(work, folder)  # before the report is written
+        is_too_large = file.signature.size_bytes > self._max_bytes  # it stays, with its report
+        path = claim.path(self._job.root)
+        if result.needs_report and not is_too_large and _are_on_two_disks(path, folder):
+            self._check_copyable(file, folder)  # before the report is written
         for name in _names(claim, result):
             target = f"{folder}/{name}"
-            try:
+            with contextlib.suppress(FileExistsError):
                 if result.needs_report:
                     if self._is_taken(claim, target):
                         continue
-                    self._report(work, result, target)
-                is_copied = self._rename(work, target)
-                _list(claim, result, folder)
-                return target, is_copied
-            except FileExistsError:
-                continue
-            except FileNotFoundError:
-                self._made.discard(folder)
-                if was_made and os.path.lexists(self._current_path(claim)):
-                    return self._move(work, result)  # the folder was removed as empty
-                raise
+                    # A file that stays in the inbox has one already.
+                    if not (file.is_kept and os.path.lexists(report_path(target))):
+                        self._report(file, result, target)
+                return target, self._rename(file, target)
         raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 
     def _is_taken(self, claim: Claim, target: str) -> bool:
@@ -242,83 +212,76 @@ class Filer:
         report = report_path(target)
         return os.path.lexists(report) and load_report(report).get("claimId") != claim.id
 
-    def _rename(self, work: ReadFile, target: str) -> bool:
-        """Move the file; return whether it had to be copied."""
-        claim = work.claim
+    def _rename(self, file: File, target: str) -> bool:
+        """Move the file; return whether it was not copied."""
+        claim = file.claim
         folder = self._source_folder(claim)
         try:
             files.move(claim.base, target, source_fd=folder)
-            return False
+            return True
         except OSError as error:
             aside = aside_of(self._job.root, claim)
             to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
             if not os.path.lexists(aside):  # else its old name is that of another file
                 if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
-                    raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
+                    raise _NotFiled(State.STUCK, error) from error
                 if error.errno != errno.EXDEV:
                     raise
                 # The outcome folders or this folder are on another disk.
                 with _in_its_folder():
                     os.stat(claim.base, dir_fd=folder, follow_symlinks=False)  # it may be gone
-                if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
-                    raise _NotMoved(FileState.UNMOVABLE, os.strerror(errno.EACCES)) from None
-                self._check_copyable(work, to)
+                self._check_copyable(file, to)
                 with _in_its_folder():
+                    if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
+                        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
                     files.move(claim.base, aside, source_fd=folder)
                 self._job.observe(Step.SET_ASIDE)
-        self._copy(work, aside, Path(target))
-        return True
+        self._copy(file, aside, Path(target))
+        return False
 
     def _source_folder(self, claim: Claim) -> int:
         """Return a descriptor of the folder that the file is in. Raises FileNotFoundError if the file is
-        gone, and _NotMoved for an error of this folder alone."""
+        gone, and _NotFiled for an error of this folder alone."""
         try:
             return self._job.folders.open(claim.folder(self._job.root))
         except OSError as error:
             is_gone = error.errno == errno.ENOENT and not os.path.lexists(self._current_path(claim))
             if is_gone or error.errno in OF_THE_PROCESS:
                 raise
-            raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
+            raise _NotFiled(State.STUCK, error) from error
 
-    def _check_copyable(self, work: ReadFile, to: str) -> None:
-        """Raise _NotMoved if the file is too large to be copied into the folder. A sparse file may be far
+    def _check_copyable(self, file: File, to: str) -> None:
+        """Raise _NotFiled if the file is too large to be copied into the folder. A sparse file may be far
         larger than the space that it takes in the inbox."""
         disk = os.statvfs(to)
-        # The floor is meant for the store's disk; this disk may be smaller than the floor.
+        # The minimum free space is meant for the store's disk; this disk may be smaller than that.
         floor_bytes = min(self._job.options.disk_floor_bytes, disk.f_blocks * disk.f_frsize // 10)
-        size_bytes = work.signature.size_bytes
+        size_bytes = file.signature.size_bytes
         if size_bytes > self._max_bytes:
-            state, problem = FileState.KEPT, "it is too large to be moved to another disk"
+            state, problem = State.KEPT, "it is too large to be moved to another disk"
         elif size_bytes + floor_bytes > disk.f_bavail * disk.f_frsize:
-            state, problem = FileState.UNMOVABLE, NO_ROOM
+            state, problem = State.STUCK, NO_ROOM
         else:
             return
-        aside = aside_of(self._job.root, work.claim)
+        aside = aside_of(self._job.root, file.claim)
         if os.path.lexists(aside):
             with _in_its_folder():
-                put_back(self._job.root, work.claim, aside)
-        raise _NotMoved(state, problem)
+                put_back(self._job.root, file.claim, aside)
+        raise _NotFiled(state, OSError(errno.ENOSPC, problem))
 
-    def _report_kept(self, work: ReadFile, result: Result, folder: str) -> None:
-        """Write the report on a file that stays in the inbox, unless there is one."""
-        targets = (f"{folder}/{name}" for name in _names(work.claim, result))
-        target = next((path for path in targets if not self._is_taken(work.claim, path)), None)
-        if target is not None and not os.path.lexists(report_path(target)):
-            self._report(work, result, target)
-
-    def _copy(self, work: ReadFile, aside: Path, target: Path) -> None:
+    def _copy(self, file: File, aside: Path, target: Path) -> None:
         """Copy a file that was set aside to another disk. It stays aside until the copy is complete and
         known to be of what was read."""
         if not files.is_copy(aside, target):
-            self._check_copyable(work, str(target.parent))
-            temporary = _beside(target, work.claim)
-            self._check_aside(work, aside)
+            self._check_copyable(file, str(target.parent))
+            temporary = _beside(target, file.claim)
+            self._check_aside(file, aside)
             with _in_its_folder():
                 source = files.open_file(aside)
             try:
                 with _in_its_folder(NO_ROOM_LEFT, NO_ROOM):
-                    _copy_as_read(work, source, temporary)
-                    self._check_aside(work, aside)
+                    _copy_as_read(file, source, temporary)
+                    self._check_aside(file, aside)
                     files.move(temporary, target)
             finally:
                 os.close(source)
@@ -328,26 +291,26 @@ class Filer:
         with _in_its_folder():
             aside.unlink()
 
-    def _check_aside(self, work: ReadFile, aside: Path) -> None:
-        match _is_as_read(work, aside):
+    def _check_aside(self, file: File, aside: Path) -> None:
+        match _is_as_read(file, aside):
             case None:
-                raise _NotMoved(FileState.UNMOVABLE, "it is open for writing")
+                raise _NotFiled(State.STUCK, OSError(errno.EBUSY, "it is open for writing"))
             case False:
                 with _in_its_folder():
-                    put_back(self._job.root, work.claim, aside)
-                raise _NotMoved(FileState.CHANGED)
+                    put_back(self._job.root, file.claim, aside)
+                raise _NotFiled(State.CHANGED)
 
-    def _is_copy(self, work: ReadFile, target: str) -> bool:
+    def _is_copy(self, file: File, target: str) -> bool:
         """Return whether the target, which is not the file that was read, is a copy of it."""
         with contextlib.suppress(FileNotFoundError):  # the folder may be gone
-            if os.lstat(work.claim.folder(self._job.root)).st_dev != os.lstat(target).st_dev:
+            if os.lstat(file.claim.folder(self._job.root)).st_dev != os.lstat(target).st_dev:
                 return True
-        # A bind mount: one disk that looks like two.
+        # Files are also copied between bind mounts of one disk.
         try:
-            with os.fdopen(files.open_file(target), "rb") as file:
-                if work.digest is None or files.find_writer(file.fileno()):
+            with os.fdopen(files.open_file(target), "rb") as copy:
+                if file.digest is None or files.find_writer(copy.fileno()):
                     return False
-                return files.digest(file.read(work.signature.size_bytes + 1)) == work.digest
+                return files.digest(copy.read(file.signature.size_bytes + 1)) == file.digest
         except OSError:
             return False
 
@@ -355,26 +318,26 @@ class Filer:
         aside = str(aside_of(self._job.root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._job.root)
 
-    def _report(self, work: ReadFile, result: Result, target: str) -> None:
-        claim = work.claim
+    def _report(self, file: File, result: Result, target: str) -> None:
+        claim = file.claim
         source = self._current_path(claim)
         sha256 = files.find_sha256(source, self._max_bytes)  # a larger file may be sparse
-        if sha256 is not None and _is_as_read(work, source) is False:
-            sha256 = ""  # matches no content, so the next reimport starts over
+        if sha256 is not None and _is_as_read(file, source) is False:
+            sha256 = ""  # matches no content, so that the next reimport starts from the beginning
         content = compose(
-            claim, work.signature, result, sha256=sha256, now_us=self._job.store.clock()
+            claim, file.signature, result, sha256=sha256, now_us=self._job.store.clock()
         )
         path = report_path(target)
         files.write_over(path, content, temporary=_beside(path, claim))
         self._job.observe(Step.REPORT_WRITTEN)
 
     def tidy(self, claim: Claim, ends: Iterable[Result] = ALL_RESULTS) -> None:
-        """Remove a claim's reports that have no file next to them: the one that it was retried with, and
-        those that one of these results would have written."""
+        """Remove a claim's reports that have no file next to them: the report from before a retry,
+        and reports that one of these results would have written."""
         places = [place for end in ends for place in iter_places(claim, end)]
         if claim.is_return:
             places.append(claim.source)
-        with contextlib.suppress(OSError):  # a report too many does no harm
+        with contextlib.suppress(OSError):  # a leftover report is harmless
             for file in (f"{self._job.root}/{place}" for place in places):
                 if not os.path.lexists(file):
                     path = report_path(file)
@@ -385,7 +348,7 @@ class Filer:
 
 
 def put_back(root: str, claim: Claim, source: str | Path) -> None:
-    """Move the claim's file back to where it was found, or next to that. Raises OSError."""
+    """Move the claim's file back to its old path, or to a new name next to it. Raises OSError."""
     folder = claim.folder(root)
     stem, extension = split_extension(claim.base)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -401,11 +364,11 @@ def aside_of(root: str, claim: Claim) -> Path:
     return Path(claim.path(root)).with_name(f".{claim.id}.aside")
 
 
-class _NotMoved(Exception):
-    """Raised when the file was not filed; it is where it was found, or next to that."""
+class _NotFiled(Exception):
+    """Raised when the file was not filed, with its new state and the error."""
 
-    def __init__(self, state: FileState, problem: str = "") -> None:
-        self.filed = FilingResult(state, problem=problem)
+    def __init__(self, state: State, error: OSError | None = None) -> None:
+        self.state, self.error = state, error
 
 
 @contextlib.contextmanager
@@ -421,36 +384,34 @@ def _in_its_folder(
     except OSError as error:
         if errors is not None and error.errno not in errors:
             raise
-        raise _NotMoved(FileState.UNMOVABLE, problem or files.describe(error)) from error
+        shown = OSError(error.errno, problem) if problem else error
+        raise _NotFiled(State.STUCK, shown) from error
 
 
-def _copy_as_read(work: ReadFile, source: int, target: Path) -> None:
-    """Copy the bytes that were read of an open file to a new one, and flush it to the disk.
+def _copy_as_read(file: File, source: int, target: Path) -> None:
+    """Copy the bytes that were read from an open file to a new file, and flush it to the disk.
 
-    Blocks of zeros become holes, since the file may be sparse. Of its mode only the permissions are
-    copied, as the copy is ours. Raises _NotMoved if it is another file by now, or is shorter;
-    OSError if the target cannot be written.
+    Blocks of zeros become holes, since the file may be sparse. Only the permissions are copied,
+    because this process owns the copy. Raises OSError if the target cannot be written.
     """
     with _in_its_folder():
         status = os.fstat(source)
     target.unlink(missing_ok=True)
     with target.open("xb") as copy:
-        left_bytes = work.signature.size_bytes
-        while left_bytes and signature_of(status) == work.signature:
+        left_bytes = file.signature.size_bytes
+        while left_bytes:
             with _in_its_folder():
                 block = os.read(source, min(BLOCK_BYTES, left_bytes))
             if not block:
-                break
+                break  # the file was truncated; the check after the copy finds this
             left_bytes -= len(block)
             if block.strip(b"\0"):
                 copy.write(block)
             else:
                 copy.seek(len(block), os.SEEK_CUR)
-        if left_bytes or signature_of(status) != work.signature:
-            raise _NotMoved(FileState.UNMOVABLE, "it is being changed")
-        copy.truncate(work.signature.size_bytes)
+        copy.truncate()
         copy.flush()
-        with contextlib.suppress(OSError, OverflowError):  # the content is what counts
+        with contextlib.suppress(OSError, OverflowError):  # only the content is essential
             os.fchmod(copy.fileno(), status.st_mode & 0o777)
             os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fsync(copy.fileno())
@@ -463,49 +424,43 @@ def _are_on_two_disks(path: str, folder: str) -> bool:
     return False
 
 
-def _list(claim: Claim, result: Result, folder: str) -> None:
-    """List a failed file in its folder, so that its removal is noticed later."""
-    if result.outcome is FileOutcome.FAILED:
-        note_filed(folder, claim.id)
-
-
-def _is_as_read(work: ReadFile, target: str | Path) -> bool | None:
-    """Return whether the file is what was read; None while a process has it open for writing. Raises
-    OSError."""
+def _is_as_read(file: File, target: str | Path) -> bool | None:
+    """Return whether the file is unchanged since it was read, or None while a process has it open
+    for writing. Raises OSError."""
     found = files.find_signature(target)
     if found is None:
-        raise FileNotFoundError
-    if found.inode != work.signature.inode:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if found.inode != file.signature.inode:
         return False
-    if work.descriptor is not None:
-        return _is_open_as_read(work, found, work.descriptor)
+    if file.descriptor is not None:
+        return _is_open_as_read(file, found, file.descriptor)
     try:
         descriptor = files.open_file(target)
-    except OSError:  # as when it was checked
-        return found == work.signature
+    except OSError:  # the file could not be opened when it was read, either
+        return found == file.signature
     try:
-        return _is_open_as_read(work, found, descriptor)
+        return _is_open_as_read(file, found, descriptor)
     finally:
         os.close(descriptor)
 
 
-def _is_open_as_read(work: ReadFile, found: Signature, descriptor: int) -> bool | None:
-    if not work.is_open and files.find_writer(descriptor):
+def _is_open_as_read(file: File, found: Signature, descriptor: int) -> bool | None:
+    if not file.is_open and files.find_writer(descriptor):
         return None
-    if found != work.signature:
+    if found != file.signature:
         return False
-    if work.digest is None or time.time_ns() - found.mtime_ns >= FRESH_NS:
+    if file.digest is None or time.time_ns() - found.mtime_ns >= FRESH_NS:
         return True
-    return files.digest(os.pread(descriptor, found.size_bytes, 0)) == work.digest
+    return files.digest(os.pread(descriptor, found.size_bytes, 0)) == file.digest
 
 
 def _beside(path: Path, claim: Claim) -> Path:
-    """Return a hidden name in the path's folder, for a file that is renamed when it is complete."""
+    """Return a hidden path next to this one, for a file that is renamed when it is complete."""
     return path.with_name(f".{claim.id}.part")
 
 
 def iter_places(claim: Claim, result: Result) -> Iterator[str]:
-    """Yield the paths below ROOT that such a file may be filed as, likelier paths first."""
+    """Yield the possible paths of a file with this result below ROOT, likelier paths first."""
     folder = folder_of(claim, result)
     for name in _names(claim, result):
         yield f"{folder}/{name}"

@@ -1,14 +1,13 @@
-"""The helper process for an importer with a backlog: its handle in the importer, and its own code.
+"""The helper process of an importer with a backlog: the importer's handle for it, and its own code.
 
-The process has its own store and slot, and is only given the files to import. Batches come in on
-its standard input and answers go out on its standard output, pickled. It ends at the end of its
-input, however the importer ended. It is spawned, never forked: a fork would keep the slot's lock
-open, by which others know that the process is alive (pitfalls I8).
+The process has its own store and slot, and imports only the files that it is given. It reads pickled
+batches from standard input, and writes pickled answers to standard output. It exits at the end of its
+input, however the importer ended. It is spawned, never forked: a fork would keep the importer's lock
+open, so that a dead importer would seem to be alive (pitfalls I8).
 """
 
 import contextlib
 import ctypes
-import fcntl
 import logging
 import os
 import pickle
@@ -25,10 +24,10 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from importer import files
-from importer.job import Candidate, Departure, Job, Observer
+from importer.claims import File
+from importer.job import Job, Observer
 from importer.notices import FileReport, Notices
 from importer.options import Options
-from importer.pending import QuotaBacklog
 from importer.pipeline import Pipeline
 from importer.slots import Slot
 from resumes import process_memory
@@ -40,13 +39,11 @@ logger = logging.getLogger("resumes.importer")
 SLOT = 1
 """The helper's slot number; the importer has slot 0."""
 MAX_BATCHES = 2
-"""The maximum number of batches that the process has at once, so that it need not wait for one."""
-PIPE_BYTES = 1024 * 1024
-"""The size of the pipe, where the system permits it: room for all batches."""
+"""The maximum number of batches in the process. With two, it need not wait for the next one."""
 END_TIMEOUT_S = 2.0
-"""How long the process may take to end before it is killed."""
+"""How long the process may take to exit before it is killed."""
 IDLE_S = 30.0
-"""The process ends after being idle for this long. After one died, none is started for this long."""
+"""How long an idle process keeps running, and the pause before a new start after a crash."""
 SILENT_S = 60.0
 """How long the process may take for a batch before it is killed."""
 
@@ -64,27 +61,21 @@ class Setup(NamedTuple):
         return f"Setup({str(self.root)!r})"
 
 
-class Batch(NamedTuple):
-    """Files to import; by account id, the held files that its new ones queue behind."""
-
-    candidates: list[Candidate]
-    queues: dict[str, QuotaBacklog]
-
-
 class Answer(NamedTuple):
-    """The work since the last answer; with `is_read` a batch was read."""
+    """The work since the last answer. `is_read` is true if a batch was read."""
 
     is_read: bool = False
-    departures: tuple[Departure, ...] = ()
+    departures: tuple[File, ...] = ()
     reports: tuple[FileReport, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     under_way: int = 0
+    """The number of files that it has read and not finished."""
     is_stuck: bool = False
-    """Whether the store is out of reach, or a file could not be filed away."""
+    """Whether the store is unreachable or a file could not be filed."""
 
 
 class _Remarks(Notices):
-    """Passes each notice on to the importer, which knows what was told before."""
+    """Passes each notice on to the importer, which knows the notices that were already reported."""
 
     def __init__(self) -> None:
         super().__init__(logger.info)
@@ -110,17 +101,17 @@ class _Child:
     is_dead: bool = False
 
     def send(self, message: object) -> None:
-        """Have the message written, pickled now, as the caller may change it."""
+        """Queue the message. It is pickled immediately, because the caller may change it."""
         self.tasks.put(pickle.dumps(message))
 
     def write(self, pipe: Connection) -> None:
-        """Write tasks until None, in a thread of its own, as a helper that hangs does not read them."""
+        """Write tasks until None. A thread does this, because a helper that hangs reads nothing."""
         with pipe, contextlib.suppress(OSError):  # the process ended, which `read` notices
             while (task := self.tasks.get()) is not None:
                 pipe.send_bytes(task)
 
     def read(self, on_answer: Callable[[], None]) -> None:
-        """Read answers in a thread of its own: a helper whose answers are not read would take no batches."""
+        """Read answers. A thread does this: a helper whose answers are not read would block."""
         with contextlib.suppress(EOFError, OSError):
             while True:
                 self.answers.put(self.out.recv())
@@ -141,8 +132,9 @@ class _Child:
 
 
 class Helper:
-    """The handle of the process, which runs while there is a backlog. `on_answer` is called from another
-    thread."""
+    """The handle of the process, which runs while there is a backlog.
+
+    `on_answer` is called from another thread."""
 
     def __init__(
         self, setup: Setup, *, on_answer: Callable[[], None], monotonic: Callable[[], float]
@@ -156,13 +148,13 @@ class Helper:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process, dead or alive."""
+        """Whether there is a process, running or dead."""
         return self._child is not None
 
     @property
     def is_busy(self) -> bool:
         """Whether a batch, or a file that was read, is under way."""
-        return self._child is not None and bool(self._child.batches or self.under_way)
+        return self._child is not None and bool(self._child.batches or self.last.under_way)
 
     @property
     def is_free(self) -> bool:
@@ -173,21 +165,12 @@ class Helper:
         return child.last is not None and child.batches < MAX_BATCHES
 
     @property
-    def _last(self) -> Answer:
+    def last(self) -> Answer:
+        """Its last answer."""
         return (self._child and self._child.last) or Answer()
 
-    @property
-    def is_stuck(self) -> bool:
-        """Whether it cannot continue with its files for now, as last reported."""
-        return self._last.is_stuck
-
-    @property
-    def under_way(self) -> int:
-        """How many files it has read and not finished, as last reported."""
-        return self._last.under_way
-
     def supervise(self, *, backlog: int, is_working: bool) -> None:
-        """Start the process if the backlog is large enough, and end it when it has been idle."""
+        """Start the process if the backlog is large enough, and stop it if it has been idle."""
         now = self._monotonic()
         is_wanted = backlog >= self._setup.options.tuning.helper_from
         if self._child is None and is_wanted and now >= self._none_before:
@@ -198,8 +181,8 @@ class Helper:
             self.end()
 
     def watch_over(self) -> None:
-        """Kill the process if it is stopped by a signal or hangs, also while it is stuck. Clean up after one
-        that died, so that its slot can be taken."""
+        """Kill the process if it is stopped by a signal or hangs, even while it is stuck. Clean up
+        after a process that died, so that its slot can be taken."""
         now, child = self._monotonic(), self._child
         if child is None:
             return
@@ -213,22 +196,19 @@ class Helper:
             child.process.kill()
 
     def _start(self, now: float) -> None:
-        # -P: no module is imported from the current folder. Not -m: pickled classes must have the
-        # same module name in both processes.
+        # -P prevents imports from the current folder. -m cannot be used: pickled classes must have
+        # the same module name in both processes.
         command = [sys.executable, "-P", "-c", "from importer.helper import main; main()"]
         try:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError:
-            # Without a helper the import only takes longer.
+            # Without a helper, the import only takes longer.
             logger.warning("No helper could be started", exc_info=True)
             self._none_before = now + IDLE_S
             return
         assert process.stdin is not None
         assert process.stdout is not None
         with process.stdin as tasks, process.stdout as answers:
-            for pipe in (tasks, answers):
-                with contextlib.suppress(OSError, AttributeError):
-                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
             task_pipe = Connection(os.dup(tasks.fileno()), readable=False)
             child = _Child(process, Connection(os.dup(answers.fileno()), writable=False), now)
         self._child = child
@@ -240,7 +220,8 @@ class Helper:
         for thread in child.threads:
             thread.start()
 
-    def give(self, batch: Batch) -> None:
+    def give(self, batch: list[File]) -> None:
+        """Have these files imported. Files of accounts with held files must not be among them."""
         assert self._child is not None
         self._child.batches += 1
         self._child.send(batch)
@@ -270,13 +251,13 @@ class Helper:
         self._child = None
 
 
-# In the process
+# Code that runs in the helper process
 
 
 AGAIN_S = 0.5
-"""How soon files that the store refused are retried."""
+"""The pause before files that could not be stored or filed are retried."""
 LONG_S = 60.0
-"""How long the process waits for batches when there is nothing else to do."""
+"""How long the process waits for a batch when it has nothing else to do."""
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
 
@@ -289,7 +270,7 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
     job = Job(store, root, setup.options, slot, add, remarks, setup.observe)
     pipeline = Pipeline(job)
     answers.send(Answer())
-    waiting: deque[Batch] = deque()
+    waiting: deque[list[File]] = deque()
     is_in_trouble = False
     while True:
         store.check_threads()
@@ -303,9 +284,12 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
             waiting.append(tasks.recv())
         is_read = may_take and bool(waiting)
         if is_read:
-            batch = waiting.popleft()
-            pipeline.pending.set_queues(batch.queues)
-            pipeline.read(batch.candidates)
+            # The leader gives no files of accounts that have a queue. But bundles that are here already may
+            # have to wait for an earlier one that was held here.
+            queues, bundled = pipeline.pending.queues, pipeline.bundles.account_ids
+            kept = {one: queues[one] for one in queues.keys() & bundled}
+            pipeline.pending.queues = pipeline.pending.with_held(kept)
+            pipeline.read(waiting.popleft())
         try:
             pipeline.go_on()
             is_in_trouble = False
@@ -313,8 +297,9 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
             is_in_trouble = True
             remarks("trouble", error.message if isinstance(error, ResumesError) else str(error))
         is_stuck = is_in_trouble or pipeline.pending.is_stuck
-        said = tuple(job.take_departures()), tuple(reports), tuple(remarks.said)
+        said = tuple(job.departures), tuple(reports), tuple(remarks.said)
         answers.send(Answer(is_read, *said, pipeline.under_way, is_stuck))
+        job.departures.clear()
         reports.clear()
         remarks.said.clear()
 
@@ -325,7 +310,7 @@ def main() -> None:
     # systems the process notices that when it reads its standard input.
     if (prctl := getattr(ctypes.CDLL(None), "prctl", None)) is not None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # These signals reach the whole process group; the importer decides when its helper ends.
+    # These signals reach the whole process group; the importer decides when its helper exits.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     files.ignore_breaks()
@@ -342,6 +327,6 @@ def main() -> None:
             with open_store(setup.store_url, upgrade=False) as store:
                 work(store, setup, slot, tasks, answers)
     except (EOFError, OSError, StoreError):
-        pass  # the importer has ended, perhaps in the middle of a batch, or needs no help
+        pass  # the importer has ended, perhaps during a batch, or needs no helper
     finally:
         slot.leave()

@@ -1,8 +1,7 @@
-"""The command that `--on-import` names, run after each batch of files, alongside the import.
+"""The command given with `--on-import`, which runs after each batch, in parallel to the import.
 
-The command can neither stop nor undo an import: the importer only records each file's outcome, and a
-separate thread does the rest. There is one run at a time; the next run gets the files that arrive
-meanwhile.
+The command can neither stop nor undo an import: the importer only records each file's outcome, and
+a separate thread does the rest. Files that arrive during a run wait for the next run.
 """
 
 import contextlib
@@ -29,21 +28,21 @@ from resumes.text import escaped
 
 MAX_FILES = 10_000
 MAX_LIST_CHARS = 16 * 1024 * 1024
-"""The limits of a batch's list, in files and in characters of JSON; others are only counted."""
+"""The maximum size of a batch's list, in files and in JSON characters. The rest is only counted."""
 MAX_ACCOUNTS = 1_000
-"""The maximum number of accounts in the environment, far below what the system accepts."""
+"""The maximum number of accounts in the environment, far below the system's limit."""
 KEPT_BYTES = 16 * 1024
-"""The number of bytes that are kept of each of the command's streams."""
+"""The number of bytes that are kept from each of the command's output streams."""
 PIPE_BYTES = 64 * 1024
-"""The size of a pipe, so that one read returns all that an ended command left in it."""
+"""The size of a pipe, so that one read returns all that the command left in it."""
 MAX_LOGGED_LINES = 100
 
 logger = logging.getLogger("resumes.importer")
 
 
 class HookTimes(NamedTuple):
-    """A batch ends when no file came for `quiet_s`, and at the latest `longest_s` after its first file. A run
-    may take `timeout_s`, and at most `stop_wait_s` once the importer is stopped."""
+    """A batch ends when no file has arrived for `quiet_s`, or `longest_s` after its first file. A
+    run may take `timeout_s`, and at most `stop_wait_s` once the importer is stopped."""
 
     timeout_s: float = 60.0
     quiet_s: float = 2.0
@@ -53,7 +52,7 @@ class HookTimes(NamedTuple):
 
 @dataclass(slots=True)
 class HookBatch:
-    """Files for one run of the command. Times are monotonic seconds."""
+    """The files for one run of the command. Times are seconds on the monotonic clock."""
 
     first_at: float = 0.0
     last_at: float = 0.0
@@ -74,13 +73,14 @@ class HookBatch:
             self.lines.append(_json_line(report.as_json()))
             self.chars += len(self.lines[-1])
 
-    def due_at(self, times: HookTimes) -> float:
-        """Return when the command is to run if no more files come."""
-        return min(self.last_at + times.quiet_s, self.first_at + times.longest_s)
+    def left_s(self, times: HookTimes) -> float:
+        """Return the seconds until the command should run if no more files arrive."""
+        due_at = min(self.last_at + times.quiet_s, self.first_at + times.longest_s)
+        return due_at - time.monotonic()
 
     @contextlib.contextmanager
     def listed(self) -> Iterator[str]:
-        """List the files in a temporary file that only its owner can read, and yield its path."""
+        """Yield the path of a temporary list of the files, which only its owner can read."""
         descriptor, path = tempfile.mkstemp(prefix="resumes-import-", suffix=".jsonl")
         try:
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
@@ -107,10 +107,10 @@ def _json_line(fields: dict[str, object]) -> str:
 
 
 class Ending(NamedTuple):
-    """How a command ended, and the beginning of its output."""
+    """How a command ended, and the first part of its output."""
 
     exit_status: int | None
-    """Negative: the signal that killed it. None: it did not end in time, and was killed."""
+    """A negative value is the signal that killed it. None means that it did not end in time."""
     output: bytes
     errors: bytes
 
@@ -123,10 +123,10 @@ def run(
     kill_after_s: float = 5.0,
     cut_off: threading.Event,
 ) -> Ending:
-    """Run the command; end its process group after `timeout_s`, or when `cut_off` is set.
+    """Run the command, and stop its process group after `timeout_s` or when `cut_off` is set.
 
-    The group is sent SIGTERM first, and killed after `kill_after_s`, or half a second once `cut_off`
-    is set. Raises OSError or ValueError when the command cannot be started.
+    The group receives SIGTERM first. It is killed after `kill_after_s`, or after half a second if
+    `cut_off` is set. Raises OSError or ValueError if the command cannot be started.
     """
     output, errors = bytearray(), bytearray()
     with (
@@ -145,7 +145,7 @@ def run(
             selector.register(stream, selectors.EVENT_READ, kept)
 
         def wait(limit_s: float, cut_off_limit_s: float) -> int | None:
-            """Read until the process ends, since a child may keep its pipes open."""
+            """Read until the process ends: its children may keep the pipes open."""
             began = time.monotonic()
             while True:
                 ends_at = began + (cut_off_limit_s if cut_off.is_set() else limit_s)
@@ -163,20 +163,20 @@ def run(
         if exit_status is None:
             _signal_group(process.pid, signal.SIGTERM)
             wait(kill_after_s, 0.5)
-            # Even if the command itself has ended, its children may run on.
+            # Even if the command itself has ended, its children may still be running.
             _signal_group(process.pid, signal.SIGKILL)
             wait(math.inf, math.inf)
         return Ending(exit_status, bytes(output), bytes(errors))
 
 
 def _signal_group(leader_pid: int, number: signal.Signals) -> None:
-    # Some systems raise PermissionError once the whole group has ended.
+    # Some systems raise PermissionError if the whole group has already ended.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader_pid, number)
 
 
 class Hook:
-    """Runs the command in a thread of its own, which also calls `on_notice`."""
+    """Runs the command in its own thread, which also calls `on_notice`."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class Hook:
         self._is_finishing = False
         self._cut_off = threading.Event()
         self._error: str | None = None
-        """The error of the last run; None if it succeeded."""
+        """The error of the last run, or None if it succeeded."""
         self._thread = threading.Thread(target=self._run_batches, name="on-import", daemon=True)
         self._thread.start()
 
@@ -206,7 +206,7 @@ class Hook:
                 self._changed.notify()
 
     def finish(self, stop: threading.Event) -> None:
-        """Run the command for the last batch, and end; cut the run off `stop_wait_s` after `stop`."""
+        """Run the command for the last batch, for at most `stop_wait_s` once `stop` is set."""
         with self._changed:
             self._is_finishing = True
             self._changed.notify()
@@ -220,18 +220,15 @@ class Hook:
         while not self._cut_off.is_set():
             with self._changed:
                 self._changed.wait_for(lambda: self._batch.lines or self._is_finishing)
-                while not self._is_finishing:
-                    due_at = self._batch.due_at(self._times)
-                    if (wait_s := due_at - time.monotonic()) <= 0:
-                        break
-                    self._changed.wait(wait_s)
+                while not self._is_finishing and (left_s := self._batch.left_s(self._times)) > 0:
+                    self._changed.wait(left_s)
                 batch, self._batch = self._batch, HookBatch()
             if not batch.lines:
                 return
             self._run(batch)
 
     def _run(self, batch: HookBatch) -> None:
-        """Run the command for the batch. Never raises."""
+        """Run the command for the batch. Never raises an exception."""
         try:
             with batch.listed() as path:
                 ending = run(

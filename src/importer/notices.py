@@ -1,4 +1,4 @@
-"""Reports to the operator of an importer: each file's outcome, the totals, and notices, each once."""
+"""Reports for the operator of an importer: outcomes of files, totals, and notices."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.watched_folder import FAILED
 
 FIELDS = ("account", "name", "outcome", "reason", "message", "filedAs", "resumeId", "warnings")
-"""What `--json` and a hook's list say about a file: the first fields of `FileReport`."""
+"""The fields that `--json` and a hook's list contain for each file: the first of `FileReport`."""
 
 
 class FileReport(NamedTuple):
-    """The outcome of a file. `name` is its path below ROOT, escaped; `filed_as` its present path, as
-    text with surrogates."""
+    """The outcome of a file. `name` is its path below ROOT, escaped. `filed_as` is its current
+    path, as text with surrogates."""
 
     account: str
     name: str
@@ -56,11 +56,12 @@ def as_report(claim: Claim, result: Result, target: str, *, is_kept: bool = Fals
 
 @dataclass
 class Summary:
-    """How many files had which outcome, and how many are in the inbox at the end.
+    """The number of files with each outcome, and of files left in the inbox at the end.
 
-    `held` counts those that this run held and did not release again; `ignored` names that are never
-    imported; `waiting` files that were left because there was no account or no time; `stuck` the
-    files and folders among them that have an owner and could not be read, scanned or filed.
+    `held` counts the files that this run held and did not release again, `ignored` the names that
+    are never imported. `waiting` counts the files that were left because they had no account or
+    there was no time. `stuck` counts the waiting files and the folders that have an owner but
+    could not be read, scanned or filed.
     """
 
     done: int = 0
@@ -77,14 +78,14 @@ class Summary:
 
 @dataclass
 class Progress(Summary):
-    """How far an importer is. `waiting` counts the files that were seen and are not finished; a scan in
-    progress may find more."""
+    """The progress of an importer. `waiting` counts the files that were found and are not finished;
+    a scan in progress may find more."""
 
     is_complete: bool = True
 
 
 class Totals:
-    """Passes the reports of an importer and its helper on, and counts them."""
+    """Passes on the reports of an importer and its helper, and counts them."""
 
     def __init__(self, on_file: Callable[[FileReport], None]) -> None:
         self._on_file = on_file
@@ -108,16 +109,16 @@ class Totals:
 
 
 Remark = Callable[[str, str], None]
-"""Reports a sentence once for its key."""
+"""Reports a sentence once for each key."""
 PREVENTING = frozenset({"trouble", "unfiled", "unlisted", "unmovable", "unread"})
-"""First words of the keys of notices that are findings too, because they prevent an import."""
+"""The first words of notice keys that are also findings, because they prevent an import."""
 MAX_FINDINGS = 10
 """The maximum number of findings in the importer's row; many files may have the same problem."""
 
 
 class Notices:
-    """The notices of an importer, each reported once until it is resolved. Findings are present problems,
-    and are in the importer's row as well."""
+    """The notices of an importer, each reported once until it is resolved. Findings are current
+    problems, which are also stored in the importer's row."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.tell = tell
@@ -126,7 +127,7 @@ class Notices:
         self._findings: dict[str, ImporterFinding] = {}
 
     def __call__(self, key: str, sentence: str) -> None:
-        """Report the sentence, unless one with this key was reported and is not resolved."""
+        """Report the sentence, unless a notice with the same key is unresolved."""
         if key.partition(" ")[0] in PREVENTING:
             self._findings[key] = ImporterFinding(key, ImporterState.DEGRADED, sentence)
         if key not in self._told:
@@ -134,32 +135,30 @@ class Notices:
             self.tell(sentence)
 
     def resolve(self, key: str) -> bool:
-        """Report the key again when it comes again; return whether it had been reported."""
+        """Allow the key to be reported again. Return whether it had been reported."""
         was_told = key in self._told
         self._told.discard(key)
         self._findings.pop(key, None)
         return was_told
 
-    def all_over(self, word: str) -> None:
-        """Resolve each finding whose key begins with this word."""
-        for key in [known for known in self._findings if known.partition(" ")[0] == word]:
+    def resolve_all(self, *words: str) -> None:
+        """Resolve each finding whose key begins with one of these words."""
+        for key in [known for known in self._findings if known.partition(" ")[0] in words]:
             self.resolve(key)
 
-    def find(self, key: str, state: ImporterState, sentence: str) -> None:
-        """Report and keep a finding, unless it is known."""
-        finding = ImporterFinding(key, state, sentence)
-        if self._findings.get(key) != finding:
+    def find(self, key: str, sentence: str, state: ImporterState = ImporterState.DEGRADED) -> None:
+        """Report and keep a finding, unless it is known. If the sentence is empty, report that the
+        earlier finding is resolved."""
+        finding, earlier = ImporterFinding(key, state, sentence), self._findings.get(key)
+        if sentence and finding != earlier:
             self._findings[key] = finding
             self.tell(sentence)
-
-    def clear(self, key: str) -> None:
-        """Report that a finding is resolved; do nothing if there is none."""
-        finding = self._findings.pop(key, None)
-        if finding is not None:
-            self.tell(f"Resolved: {finding.sentence}")
+        elif earlier is not None and not sentence:
+            del self._findings[key]
+            self.tell(f"Resolved: {earlier.sentence}")
 
     def findings(self) -> tuple[ImporterFinding, ...]:
-        """Return the findings, the worst first, at most ten."""
+        """Return at most ten findings, the worst first."""
         order = list(ImporterState)
         worst = sorted(self._findings.values(), key=lambda finding: -order.index(finding.state))
         return tuple(worst[:MAX_FINDINGS])
@@ -170,7 +169,7 @@ class Notices:
 
 
 def unowned(folder: str, default_account: str | None) -> str:
-    """Return the notice on files without an owner, in a folder of ROOT or, if empty, directly in ROOT."""
+    """Return the notice on files without an owner in `folder`, or in ROOT if `folder` is empty."""
     if folder:
         return (
             f'The folder "{escaped(folder)}" does not match any account, so its files are waiting. '

@@ -1,18 +1,18 @@
-"""The outcomes of files, and a table of the outcome for each error code, of which tests check every code.
+"""The outcomes of files, including the outcome for each error code (tests check every code).
 
-`resumes.import_reasons` says what a file's owner can do about a reason.
+`resumes.import_reasons` explains what a file's owner can do about each reason.
 """
 
-import heapq
+import bisect
 import itertools
 import json
 import logging
 import secrets
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from resumes import analyzer
@@ -47,37 +47,26 @@ logger = logging.getLogger("resumes.importer")
 
 
 REASONS: Mapping[ErrorCode, Reason | None] = {
-    ErrorCode.INVALID_JSON: Reason.INVALID_JSON,
-    ErrorCode.INVALID_RESUME: Reason.INVALID_RESUME,
-    ErrorCode.COVER_LETTER: Reason.COVER_LETTER,
-    ErrorCode.TOO_LARGE: Reason.TOO_LARGE,
-    ErrorCode.QUOTA_REACHED: Reason.QUOTA_REACHED,
-    ErrorCode.FORGOTTEN: Reason.FORGOTTEN,
-    # Only the account can be missing when a resume is created.
+    # Files cannot cause the other errors, which concern requests, keys and names.
+    **dict.fromkeys(ErrorCode, Reason.INTERNAL_ERROR),
+    **{ErrorCode(reason.value): reason for reason in Reason if reason.value in set(ErrorCode)},
+    # When a resume is created, only the account can be missing.
     ErrorCode.NOT_FOUND: Reason.ACCOUNT_DELETED,
     ErrorCode.STORE_UNAVAILABLE: None,
     ErrorCode.OUTCOME_UNKNOWN: None,
     ErrorCode.STORE_INCOMPATIBLE: None,
-    ErrorCode.STATEMENT_REFUSED: Reason.INTERNAL_ERROR,
-    # No file can cause these: they concern requests, keys and names.
-    ErrorCode.INVALID_ARGUMENT: Reason.INTERNAL_ERROR,
-    ErrorCode.INVALID_KEY: Reason.INTERNAL_ERROR,
-    ErrorCode.BUSINESS_PLAN_REQUIRED: Reason.INTERNAL_ERROR,
-    ErrorCode.CONFLICT: Reason.INTERNAL_ERROR,
-    ErrorCode.IDEMPOTENCY_MISMATCH: Reason.INTERNAL_ERROR,
-    ErrorCode.RESUME_CHANGED: Reason.INTERNAL_ERROR,
 }
-"""Why a file failed, or is held at a full quota. None means that the store is tried again later."""
+"""The reason why a file failed or is held. None means that the store is tried again later."""
 
 
 def issues_as_dicts(issues: Iterable[Issue]) -> list[dict[str, str]]:
-    """Return issues or warnings in the form that reports have."""
+    """Return issues or warnings in the format of reports."""
     return [{"path": escaped(issue.path), "message": escaped(issue.message)} for issue in issues]
 
 
 MAX_LISTED_ITEMS = 1_000
 MAX_LISTED_CHARS = 1024 * 1024
-"""The maximum number of items in a report, and of their characters as JSON; others are counted."""
+"""The maximum number of items in a report, and of their JSON characters. The rest is counted."""
 _REPORT_PRIORITY = (
     (FileOutcome.FAILED, False),
     (FileOutcome.HELD, False),
@@ -85,76 +74,65 @@ _REPORT_PRIORITY = (
     (FileOutcome.DUPLICATE, False),
     (FileOutcome.DONE, False),
 )
-"""The order in which items fill the list, by outcome and whether they have warnings."""
+"""The order in which items fill the list, by outcome and by whether they have warnings."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """The outcomes of the resumes in a bundle: how many there are of each, and the first of each. Its size
-    is bounded, however many items a bundle has and however long their messages are."""
+    """The outcomes of the resumes in a bundle: the number of each, the first of each, and the items
+    that a report lists. The size of a tally is limited, regardless of the number of items and the
+    length of their messages."""
 
     counts: Counter[FileOutcome] = field(default_factory=Counter)
     warnings: int = 0
     replaced: int = 0
-    """How many older versions the items replaced."""
+    """The number of older versions that the items replaced."""
     has_forgotten: bool = False
-    _first: "defaultdict[tuple[FileOutcome, bool], list[tuple[Result, int]]]" = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    """The first items by outcome and whether they have warnings, each with its characters as JSON."""
-    _chars: Counter[tuple[FileOutcome, bool]] = field(default_factory=Counter)
+    first: "dict[FileOutcome, Result]" = field(default_factory=dict)
+    """The first item of each outcome; only these keep their issues."""
+    _listed: "list[tuple[tuple[int, int], int, Result]]" = field(default_factory=list)
+    """The items to list by priority and number, each with its number of JSON characters."""
+    _chars: int = 0
+    _is_cut: bool = False
+    """Whether items were left out, so that items after the last listed one are left out, too."""
 
     def add(self, item: "Result") -> None:
         if item.reason is Reason.FORGOTTEN:
             self.has_forgotten = True
-            item = item._replace(place=f"item {item.item}")  # a member may be named after a person
+            item = item._replace(place=f"item {item.item}")  # a member may have a person's name
         self.counts[item.outcome] += 1
         self.warnings += len(item.warnings)
         self.replaced += len(item.replaced)
-        kind = item.outcome, bool(item.warnings)
-        first = self._first[kind]
-        if first:  # only the first item's issues are all reported
-            item = item._replace(issues=())
-        if len(first) < MAX_LISTED_ITEMS and self._chars[kind] < MAX_LISTED_CHARS:
-            chars = len(json.dumps(item.as_item()))
-            self._chars[kind] += chars
-            first.append((item, chars))
+        self.first.setdefault(item.outcome, item)
+        order = _REPORT_PRIORITY.index((item.outcome, bool(item.warnings))), item.item
+        if self._is_cut and order > self._listed[-1][0]:
+            return
+        chars = len(json.dumps(item.as_item()))
+        new = order, chars, item._replace(issues=())
+        bisect.insort(self._listed, new, key=itemgetter(0))
+        self._chars += chars
+        while self._listed[1:] and (
+            len(self._listed) > MAX_LISTED_ITEMS or self._chars > MAX_LISTED_CHARS
+        ):
+            self._chars -= self._listed.pop()[1]
+            self._is_cut = True
 
     @property
     def total(self) -> int:
         return self.counts.total()
 
-    def first(self, outcome: FileOutcome) -> "Result | None":
-        """Return the first item of this outcome, preferably with warnings; None if there is none."""
-        found = (self._first[kind] for kind in _REPORT_PRIORITY if kind[0] is outcome)
-        return next((first[0][0] for first in found if first), None)
-
     def listed(self) -> "list[Result]":
-        """Return the items that a report lists, in the bundle's order."""
-        listed: list[Result] = []
-        chars = 0
-        kinds = (self._first[kind] for kind in _REPORT_PRIORITY)
-        for item, item_chars in itertools.chain.from_iterable(kinds):
-            chars += item_chars
-            if listed and (len(listed) == MAX_LISTED_ITEMS or chars > MAX_LISTED_CHARS):
-                break
-            listed.append(item)
-        return sorted(listed, key=attrgetter("item"))
-
-    def iter_problems(self) -> "Iterator[Result]":
-        """Yield the first items that are not done, in the bundle's order."""
-        kinds = (kind for kind in _REPORT_PRIORITY if kind[0] is not FileOutcome.DONE)
-        lists = ([item for item, _ in self._first[kind]] for kind in kinds)
-        return heapq.merge(*lists, key=attrgetter("item"))
+        """Return the items that a report lists, in the order of the bundle."""
+        return sorted((item for *_, item in self._listed), key=attrgetter("item"))
 
     def __str__(self) -> str:
-        """Return how many items have each outcome: `997 done, 3 failed`."""
+        """Return the number of items with each outcome: `997 done, 3 failed`."""
         order = (FileOutcome.DONE, FileOutcome.DUPLICATE, FileOutcome.HELD, FileOutcome.FAILED)
         return ", ".join(f"{self.counts[end]} {end.value}" for end in order if self.counts[end])
 
 
 class SkippedMember(NamedTuple):
-    """A file in an archive that is not imported because of its name, which is escaped."""
+    """A file in an archive that is not imported because of its name, which is escaped here."""
 
     name: str
     why: SkipReason
@@ -169,27 +147,23 @@ _MEMBER_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class SkippedMembers:
-    """The files in an archive that are not imported because of their names: how many, and the first."""
+    """The number and the first of the archive's files that are skipped because of their names."""
 
     count: int = 0
     named: Sequence[SkippedMember] = ()
 
     def describe(self, most: int = 10) -> str:
-        """Return `2 members: notes.txt (not .json, …), .a.json (hidden or temporary)`, at most `most`."""
+        """Return `2 members: notes.txt (not .json, …), .a.json (hidden or temporary)`."""
         parts = [f"{member.name} ({_MEMBER_WORDS[member.why]})" for member in self.named[:most]]
         if self.count > len(parts):
             parts.append(f"and {self.count - len(parts):,} more")
         return f"{counted(self.count, 'member')}: {', '.join(parts)}"
 
     def as_dicts(self) -> list[dict[str, str]]:
-        """Return the first of them in the form that reports and `--json` have."""
+        """Return the first skipped members in the format of reports and `--json`."""
         return [
-            {
-                "member": member.name,
-                "reason": member.why.value,
-                "message": _MEMBER_WORDS[member.why],
-            }
-            for member in self.named
+            {"member": name, "reason": why.value, "message": _MEMBER_WORDS[why]}
+            for name, why in self.named
         ]
 
 
@@ -197,11 +171,11 @@ NONE_SKIPPED = SkippedMembers()
 
 
 class Result(NamedTuple):
-    """What became of a claimed file, or of one resume in a bundle.
+    """The result of importing a file, or one resume in a bundle.
 
-    `reason` to `issues` say why no resume was created. `resume_id` is that of the created resume, or of
-    the one it duplicates; None for a bundle, whose `items` have their own. `replaced` are the ids of the
-    older versions that it replaced.
+    `reason` to `issues` explain why no resume was created. `resume_id` identifies the created
+    resume or the resume that it duplicates; it is None for a bundle, whose `items` have their own
+    IDs. `replaced` contains the IDs of the older versions that the resume replaced.
     """
 
     outcome: FileOutcome
@@ -209,7 +183,7 @@ class Result(NamedTuple):
     message: str = ""
     path: str | None = None
     byte_offset: int | None = None
-    """It counts from 0."""
+    """The offset of the error, starting at 0."""
     issues: tuple[Issue, ...] = ()
     resume_id: str | None = None
     warnings: tuple[Issue, ...] = ()
@@ -217,10 +191,10 @@ class Result(NamedTuple):
     items: Tally | None = None
     skipped: SkippedMembers = NONE_SKIPPED
     item: int = 0
-    """In a bundle, the number of the resume, and `place`, its position for people (`Part`)."""
+    """The number of the resume in a bundle. `place` is its position for display (see `Part`)."""
     place: str = ""
     analysis: Analysis | None = None
-    """How the analyzer read the file; None for JSON."""
+    """A description of the analyzer's run; None for JSON."""
 
     @property
     def warning_count(self) -> int:
@@ -228,7 +202,7 @@ class Result(NamedTuple):
 
     @property
     def remark(self) -> str | None:
-        """The message for the file's owner; None about a done file that has no report."""
+        """The message for the file's owner, or None for a done file that has no report."""
         if self.outcome is not FileOutcome.DONE:
             return self.message or None
         if self.items:
@@ -243,15 +217,13 @@ class Result(NamedTuple):
         return f"Imported{warnings}{replaced}"
 
     def name_of(self, name: str) -> str:
-        """Return the file's name for reports, which do not name a person who was erased."""
+        """Return the file's name for reports, which must not name a person who was erased."""
         return nameless(name) if self.reason is Reason.FORGOTTEN else name
 
     @property
     def needs_report(self) -> bool:
-        """Whether there is more to say than that the file is done."""
-        return self.outcome is not FileOutcome.DONE or bool(
-            self.warnings or self.replaced or self.items
-        )
+        """Whether the file needs a report: it is not done, or there is something else to say."""
+        return self.outcome is not FileOutcome.DONE or self.remark is not None
 
     def as_item(self) -> dict[str, object]:
         is_duplicate = self.outcome is FileOutcome.DUPLICATE
@@ -267,7 +239,7 @@ class Result(NamedTuple):
         }
 
     def explanation(self) -> dict[str, object]:
-        """Return the message, and why no resume was created, in the form that reports have."""
+        """Return the message and why no resume was created, in the format of reports."""
         return {
             "reason": self.reason and self.reason.value,
             "message": escaped(self.message) or self.remark,
@@ -281,11 +253,12 @@ class Result(NamedTuple):
         return Verdict(self.outcome, reason, self.message or None, self.path, self.byte_offset)
 
     def as_ledger_text(self) -> str | None:
-        """Return the ledger's text about items and warnings: counts, and the first items not done. None for
-        a JSON file of one resume without warnings."""
+        """Return the ledger's text about items and warnings: counts, and the first items that are
+        not done. Return None for a JSON file with one resume and no warnings."""
         tally, warnings = self.items or Tally(), self.warning_count
         if not (tally.total or warnings or self.analysis):
             return None
+        not_done = (item for item in tally.listed() if item.outcome is not FileOutcome.DONE)
         problems = (
             Problem(
                 item.item,
@@ -296,7 +269,7 @@ class Result(NamedTuple):
                 item.path and escaped(item.path),
                 item.byte_offset,
             )
-            for item in itertools.islice(tally.iter_problems(), MAX_PROBLEMS)
+            for item in itertools.islice(not_done, MAX_PROBLEMS)
         )
         short = Items(
             tally.total,
@@ -316,7 +289,7 @@ def failed(
     byte_offset: int | None = None,
     issues: tuple[Issue, ...] = (),
 ) -> Result:
-    """Return the result of a file, or an item of one, that failed for this reason."""
+    """Return the result of a file or item that failed for this reason."""
     return Result(FileOutcome.FAILED, reason, message, path, byte_offset, issues)
 
 
@@ -325,17 +298,19 @@ def held(message: str) -> Result:
 
 
 def results_of(
-    verdicts: Iterable[Resume | Result], created: Iterable[Outcome | ResumesError]
+    verdicts: Iterable[Resume | Result], created: Iterable[Outcome | ResumesError | Result]
 ) -> Iterator[Result]:
-    """Yield the result of each verdict; `created` has the outcome of each resume among them."""
+    """Yield the result of each verdict. `created` contains the outcomes of the resumes."""
     answers = iter(created)
     for verdict in verdicts:
         yield verdict if isinstance(verdict, Result) else result_of(next(answers), verdict.warnings)
 
 
-def result_of(outcome: Outcome | ResumesError, warnings: tuple[Issue, ...] = ()) -> Result:
-    """Return the result of a resume, of which only a created one has `warnings`; or of an error."""
+def result_of(outcome: Outcome | ResumesError | Result, warnings: tuple[Issue, ...] = ()) -> Result:
+    """Return the result of a resume or an error. Only a created resume has `warnings`."""
     match outcome:
+        case Result():
+            return outcome
         case Created(id, _, replaced):
             return Result(FileOutcome.DONE, resume_id=id, warnings=warnings, replaced=replaced)
         case Duplicate(id):
@@ -356,46 +331,38 @@ def result_of(outcome: Outcome | ResumesError, warnings: tuple[Issue, ...] = ())
 
 
 def sum_up(items: Tally, skipped: SkippedMembers) -> Result:
-    """Return the result of a bundle, from at least one item: the worst of theirs."""
-    first = next(item for item in map(items.first, WORST_FIRST) if item is not None)
+    """Return the result of a bundle with at least one item: the worst of the items' results."""
+    first = next(items.first[outcome] for outcome in WORST_FIRST if outcome in items.first)
+    result = Result(first.outcome, items=items, skipped=skipped)
     if first.outcome is FileOutcome.DONE:
-        return Result(FileOutcome.DONE, items=items, skipped=skipped)
+        return result
     where = f"{first.place}: " if first.place else ""
     count = f"{items}. " if items.total > 1 else ""
-    return Result(
-        first.outcome,
-        first.reason,
-        f"{count}{where}{first.message}",
-        first.path,
-        first.byte_offset,
-        first.issues,
-        items=items,
-        skipped=skipped,
+    return result._replace(
+        reason=first.reason,
+        message=f"{count}{where}{first.message}",
+        path=first.path,
+        byte_offset=first.byte_offset,
+        issues=first.issues,
     )
 
 
 def recorded_result(row: FileRow) -> Result:
-    """Return the ledger's result of a file, as far as its folder and an analyzed file's report depend on
-    it."""
+    """Return a file's result from the ledger, with only the values that its folder and the report
+    of an analyzed file need."""
     if row.reason not in list(Reason):  # from a later version
         return Result(row.outcome)
     why = Reason(row.reason), row.message or "", row.path, row.byte_offset
     return Result(row.outcome, *why, analysis=row.analysis)
 
 
-def parse(body: bytes, accepted: Format) -> Resume | Result:
-    """Return the resume in these bytes, or why they are none."""
+def judge(body: bytes, accepted: Format) -> Resume | Result:
+    """Return the resume in these bytes, or the result if they are not a resume. Never raises."""
     try:
         return analyzer.parse_imported(body, accepted)
     except ResumesError as error:
         return result_of(error)
-
-
-def judge(body: bytes, accepted: Format) -> Resume | Result:
-    """Return what `parse` returns, and an internal error if it fails. Never raises."""
-    try:
-        return parse(body, accepted)
-    except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
+    except Exception:  # noqa: BLE001 - logged in full; one file must not stop the others
         return internal_error()
 
 
@@ -403,14 +370,13 @@ CRASHED = failed(Reason.CRASHED, "The importer crashed each time it read this fi
 
 
 def unreadable(error: OSError) -> Result:
-    # `NotAFile` is ours, so it has no message of the system.
+    # `NotAFile` is raised by this program, so it has no system message.
     why = f"Cannot read it: {error.strerror}" if error.strerror else "Not a regular file"
     return failed(Reason.UNREADABLE, why)
 
 
 def log_exception(text: str, *values: object) -> None:
-    """Log the exception being handled; without the cause of a refused statement, in which the database
-    may quote the data."""
+    """Log the current exception, without the cause of a refused statement: it may quote data."""
     if isinstance(error := sys.exc_info()[1], StatementRefused):
         logger.error(f"{text}: %s", *values, error.message)
     else:
@@ -418,7 +384,7 @@ def log_exception(text: str, *values: object) -> None:
 
 
 def internal_error() -> Result:
-    """Log the exception being handled, and return a result that names it by an id."""
+    """Log the current exception, and return a result with the ID of the log entry."""
     error_id = secrets.token_hex(4)
     log_exception("Internal error %s", error_id)
     return failed(Reason.INTERNAL_ERROR, f"Internal error {error_id}; see the log")

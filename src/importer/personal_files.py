@@ -1,9 +1,9 @@
-"""The files of a person in a watched folder: found where filed files are, and erased.
+"""A person's files in the outcome folders of a watched folder: finding and erasing them.
 
-A file that holds only the person's resumes is removed, with its report. A bundle that holds others, too, is
-written without the person and replaced atomically, and what its report says of the person is removed. A
-bundle that cannot be written again stays, and is named. Files that still wait to be imported are not
-touched: they are refused when their turn comes.
+A file that contains only the person's resumes is removed together with its report. A bundle that
+also contains other people's resumes is rewritten without the person and replaced atomically, and
+the person's data is removed from its report. A bundle that cannot be rewritten stays and is listed.
+Files that are still waiting are not touched: they are rejected when they are imported.
 """
 
 import contextlib
@@ -44,12 +44,13 @@ class Action(StrEnum):
     ERASE = "erase"
     REWRITE = "rewrite"
     CANNOT = "cannot"
-    """It cannot be read or written again, and may hold the person's data."""
+    """The file cannot be read or rewritten, and may contain the person's data."""
 
 
 class PersonalFile(NamedTuple):
-    """A file with a person's data: the numbers of the person's resumes in a bundle, and how many are of
-    others. `unread` counts members such as pictures, which may be the person's, too."""
+    """A file with a person's data. `theirs` contains the numbers of the person's resumes in a
+    bundle, and `others` is the number of other resumes. `unread` counts members, such as pictures,
+    that may also be the person's."""
 
     path: Path
     action: Action
@@ -60,8 +61,8 @@ class PersonalFile(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Search:
-    """Whose files to find. `subjects` are those of `forgotten.remember`; `mentions` find what has no
-    address of its own, such as a damaged file. `documents` are those of `forgetting.find_documents`."""
+    """Which files to find. `subjects` come from `forgotten.remember`, and `documents` from
+    `forgetting.find_documents`. `mentions` find files without a readable address."""
 
     subjects: Collection[Subject]
     mentions: Mentions
@@ -70,8 +71,8 @@ class Search:
     documents: Mapping[str, bool]
 
     def is_theirs(self, body: bytes) -> bool:
-        """Return whether the bytes of one resume are of the person."""
-        address = find_address(bytes(without_mark(body)))
+        """Return whether these bytes are a resume of the person."""
+        address = find_address(without_mark(body))
         by_content = any(one.kind is SubjectKind.DOCUMENT for one in self.subjects)
         if address is None:
             is_possible = self.mentions.are_in(body)
@@ -87,7 +88,7 @@ class Search:
 
 
 def find_files(root: Path, search: Search) -> Iterator[PersonalFile]:
-    """Yield the person's files below ROOT, in the folders of filed files."""
+    """Yield the person's files in the outcome folders below ROOT."""
     unreadable: list[OSError] = []
     for outcome in (DONE, DUPLICATE, FAILED, HELD):
         for folder, _, names in os.walk(root / outcome, onerror=unreadable.append):
@@ -102,7 +103,7 @@ def find_files(root: Path, search: Search) -> Iterator[PersonalFile]:
                 elif name.removesuffix(REPORT) not in stems and search.mentions.are_in(
                     files.find_body(path, MAX_REPORT_BYTES)
                 ):
-                    found = PersonalFile(path, Action.ERASE)  # its file is gone
+                    found = PersonalFile(path, Action.ERASE)  # its file no longer exists
                 if found is not None:
                     yield found
     for error in unreadable:
@@ -136,7 +137,7 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
         is_named = path.name in search.mentions or search.mentions.are_in(body)
         return PersonalFile(path, Action.CANNOT) if is_named else None
     if not theirs:
-        # A picture, perhaps, which may be another person's of the same name.
+        # A picture, for example, which may show another person with the same name.
         is_named = any(member.name in search.mentions for member in skipped.named)
         return PersonalFile(path, Action.CANNOT) if is_named else None
     unread = skipped.count - sum(each.why is not SkipReason.ENDING for each in skipped.named)
@@ -145,7 +146,7 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
 
 
 def _examine_document(path: Path, body: bytes, search: Search) -> PersonalFile | None:
-    """Return the document if it is of the person by the ledger; if that does not know, by its name or text."""
+    """Return the document if the ledger, or else its name or text, attributes it to the person."""
     held = HELD_NAME.fullmatch(path.name)
     is_theirs = search.documents.get(held[1][-8:] if held else end_of(path.name))
     if is_theirs is None:
@@ -155,17 +156,17 @@ def _examine_document(path: Path, body: bytes, search: Search) -> PersonalFile |
 
 
 def erase_file(file: PersonalFile, search: Search) -> None:
-    """Erase the person from the file and its report. Raises OSError, and CannotUnpack for a bundle that
-    cannot be written again."""
+    """Erase the person from the file and its report. Raises OSError, and CannotUnpack for a bundle
+    that cannot be rewritten."""
     path, report = file.path, report_path(file.path)
     if file.action is Action.ERASE:
         report.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
     elif file.action is Action.REWRITE:
         content = _without(path, search)
-        # The report first: when the file is replaced, nothing tells anymore what to remove from it.
+        # Change the report first: afterwards, the items to remove from it are unknown.
         if found := load_report(report):
-            # With a SHA-256 that no file has, so that a retry begins again.
+            # No file has this SHA-256, so a retry starts from the beginning.
             items = found.get("items") or ()
             kept = [each for each in items if each.get("item") not in file.theirs]
             new = search.mentions.without(found | {"items": kept, "sha256": ""})
@@ -192,15 +193,13 @@ def _without(path: Path, search: Search) -> bytes:
         return _zip_without(body, search)
     is_by_line = extension in unpack.LINES
     if body.startswith(json_texts.GZIP_MAGIC):
-        content = unpack.gunzip(body, search.limits, is_by_line=is_by_line)
+        content = unpack.gunzip(body, search.limits)
         return gzip.compress(_text_without(content, search, is_by_line=is_by_line), mtime=0)
-    return bytes(_text_without(body, search, is_by_line=is_by_line))
+    return _text_without(body, search, is_by_line=is_by_line)
 
 
-def _text_without(
-    content: json_texts.Bytes, search: Search, *, is_by_line: bool
-) -> json_texts.Bytes:
-    """Return lines, an array or one resume without the person; empty if nothing else is in it."""
+def _text_without(content: bytes, search: Search, *, is_by_line: bool) -> bytes:
+    """Return the lines, array or resume without the person, or no bytes if nothing else remains."""
     parts = [*json_texts.unpack_content(content, search.limits, is_by_line=is_by_line)]
     kept = [part for part in parts if not search.is_theirs(part.body)]
     if len(kept) == len(parts):
@@ -222,16 +221,15 @@ def _zip_without(body: bytes, search: Search) -> bytes:
     new = io.BytesIO()
     with ZipFile(new, "w") as target:
         for info in archive.infolist():
-            content: json_texts.Bytes
             try:
                 content = archive.read(info)
             except unpack.DAMAGED:  # or encrypted
                 raise json_texts.invalid_archive("A member of it cannot be read") from None
             if member := to_read.get(id(info)):
                 is_by_line = member.extension in unpack.LINES
-                with contextlib.suppress(CannotUnpack):  # not JSON: nothing of it was imported
+                with contextlib.suppress(CannotUnpack):  # not JSON, so nothing in it was imported
                     content = _text_without(content, search, is_by_line=is_by_line)
                 if not content:
                     continue
-            target.writestr(info, bytes(content))
+            target.writestr(info, content)
     return new.getvalue()

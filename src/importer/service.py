@@ -1,4 +1,4 @@
-"""The whole importer, as `resumes watch` runs it."""
+"""The complete importer, as run by `resumes watch`."""
 
 import contextlib
 import logging
@@ -34,18 +34,16 @@ __all__ = ["FileReport", "Ignored", "Options", "Progress", "Summary", "watch"]
 logger = logging.getLogger("resumes.importer")
 
 MAX_ONCE_FAILURES = 3
-"""How many turns may fail in a row before `--once` gives up."""
-STOP_INTERVAL_S = 0.25
-"""How soon a stop is noticed during any wait."""
+"""The number of turns that may fail in a row before `--once` gives up."""
 QUIET_S = 10.0
-"""`--once` reports the files that it waits for if it waits longer than this."""
+"""How long `--once` waits for files before it reports which files it is waiting for."""
 PROGRESS_INTERVAL_S = 0.25
 
 CALM_S = 10.0
-"""How long nothing must fail before a problem counts as over, unless a file is filed: the failed step
-is retried in a later turn, and the turns in between prove nothing."""
+"""How long nothing must fail before a problem counts as solved, unless a file is filed. The failed
+step is retried only in a later turn, so success of the turns in between proves nothing."""
 HEARTBEAT_INTERVAL_S = 10.0
-"""How often the importer's row is written; immediately when its findings change."""
+"""How often the importer's row is written. It is also written when the findings change."""
 HEARTBEAT_TIMEOUT_S = 1.0
 PRUNE_INTERVAL_S = 60.0
 FOLLOW_INTERVAL_S = 2.0
@@ -62,12 +60,12 @@ def watch(
     on_progress: Callable[[Progress], None] = lambda progress: None,
     on_ignored: Callable[[Ignored], None] = lambda ignored: None,
 ) -> Summary:
-    """Import files dropped into ROOT until `stop` is set, or with `once` until none is left.
+    """Import files dropped into ROOT until `stop` is set, or with `once` until no file is left.
 
-    `on_file` and `on_progress` are called from this thread, `on_notice` also from the hook's;
-    `on_ignored` with `dry_run` alone. Raises InvalidArgument when ROOT is not a folder that can be
-    written to, or belongs to another store; StoreError when the store cannot be read at first,
-    and with `once` when it stays out of reach.
+    `on_file` and `on_progress` are called from this thread, `on_notice` also from the hook's
+    thread, and `on_ignored` only with `dry_run`. Raises InvalidArgument if ROOT is not a writable
+    folder or belongs to another store. Raises StoreError if the store cannot be read at the start,
+    or with `once` if it stays unreachable.
     """
     root = check_root(root)
     take_root(store, root, options)
@@ -108,13 +106,13 @@ def watch(
 
 
 def _prune(importer: Importer) -> int:
-    """Remove done files that are older than `--done-keep` or their account's plan keeps them, up to some
-    number; return how many were removed."""
+    """Remove some of the done files that are older than `--done-keep` or their account's plan
+    allows. Return how many were removed."""
     job = importer.job
     if not importer.lead.is_held:
         return 0
     by_folder: dict[str, int] = {}
-    with contextlib.suppress(StoreError):  # the turns report it
+    with contextlib.suppress(StoreError):  # the turns report the error
         by_folder = keep_days_by_folder(job.store)
     keep_days = job.options.done_keep_days
     if keep_days is None and not by_folder:
@@ -126,15 +124,15 @@ def _prune(importer: Importer) -> int:
 def find_pause_s(
     failures: int, tuning: Tuning, random: Callable[[], float] = random.random
 ) -> float:
-    """Return the pause after this many failures in a row: longer each time, with a random part so that
-    importers do not retry together. `random` returns 0 to 1."""
-    # 2 to the power of a thousand failures would overflow a float.
+    """Return the pause after this many failures in a row. Pauses grow and have a random part, so
+    that importers do not all retry at the same time. `random` returns a number from 0 to 1."""
+    # 2 to the power of a thousand failures would be too large for a float.
     longer_s = tuning.first_back_off_s * 2.0 ** min(failures - 1, 30)
     return min(longer_s, tuning.longest_back_off_s) * (1 + random()) / 2
 
 
 class Runner:
-    """Calls an importer's turns when they are due."""
+    """Runs an importer's turns when they are due."""
 
     def __init__(
         self,
@@ -147,12 +145,10 @@ class Runner:
         self._on_progress = on_progress
         self._monotonic = monotonic
         self._failures = 0
-        """How many turns failed in a row."""
+        """The number of turns that failed in a row."""
         self._again_at = self._calm_at = self._progress_due = monotonic()
-        """When the next turn may run, when the problem is over if nothing fails before, and when to show
-        progress again."""
-        self._filed_before = 0
-        """How many files had been filed when something last failed."""
+        """The times at which the next turn may run, at which the problem counts as solved if
+        nothing fails before, and at which progress is shown again."""
         self._progress: Progress | None = None
 
     def run(
@@ -162,15 +158,15 @@ class Runner:
         *,
         until_idle: bool = False,
     ) -> bool:
-        """Import files until `stop` is set, as they come; call `maintain` between turns.
+        """Import files as they arrive, until `stop` is set; call `maintain` between turns.
 
-        With `until_idle`, end when no file is left that can be imported now; return False if it gave up
-        before that, because no file could be read or filed. Raises StoreUnavailable when a thread that the
-        store depends on has ended; with `until_idle` StoreError when the store stays out of reach.
+        With `until_idle`, return when no file is left that can be imported now. Return False if
+        files could not be read or filed after several attempts. Raises StoreUnavailable if a thread
+        of the store has ended, and with `until_idle`, StoreError if the store stays unreachable.
         """
         importer, schedule = self._importer, self._importer.schedule
         idle_since: float | None = None
-        maintain()  # the first turn may take long, and others look for the importer's row
+        maintain()  # the first turn may take long, and other processes look for the importer's row
         while not stop.is_set():
             importer.job.store.check_threads()
             handled, error = self._try(importer.round if until_idle else importer.turn)
@@ -195,11 +191,12 @@ class Runner:
             stop.wait(max(0.0, due - self._monotonic()))
         return True
 
-    def _try(self, turn: Callable[[], int | None]) -> tuple[int, Exception | None]:
-        """Return how many files a turn filed, and the error that cut it off."""
+    def _try(self, turn: Callable[[], object]) -> tuple[int, Exception | None]:
+        """Return how many files a turn filed, and the error that ended it."""
         totals, notices = self._importer.totals, self._importer.job.notices
+        before = totals.filed
         try:
-            handled = turn() or 0
+            turn()
         except (StoreError, OSError) as error:
             self._note_failure()
             why = error.message if isinstance(error, StoreError) else _describe(error)
@@ -207,9 +204,10 @@ class Runner:
                 "trouble", f"{escaped(why)}. No new files will be imported until this is resolved"
             )
             return 0, error
+        handled = totals.filed - before
         if self._importer.schedule.is_stuck:
             self._note_failure()
-        elif self._monotonic() >= self._calm_at or totals.filed > self._filed_before:
+        elif handled or self._monotonic() >= self._calm_at:
             self._failures = 0
             notices.resolve("unfiled")
             if notices.resolve("trouble"):
@@ -221,19 +219,15 @@ class Runner:
         pause_s = find_pause_s(self._failures, self._importer.job.options.tuning)
         self._again_at = self._monotonic() + pause_s
         self._calm_at = self._again_at + CALM_S
-        self._filed_before = self._importer.totals.filed
 
     def _wait(self, stop: threading.Event, wait_s: float) -> None:
-        """Wait until the next turn is due: after so many seconds, or at the end of a pause."""
+        """Wait until the next turn is due: after `wait_s` seconds, or at the end of a pause.
+        Setting `stop` ends only a pause, since other waits are short."""
         pause_s = self._again_at - self._monotonic()
         if pause_s > 0:
             stop.wait(pause_s)
-            return
-        ends_at = self._monotonic() + wait_s
-        while not stop.is_set():
-            left_s = ends_at - self._monotonic()
-            if left_s <= 0 or self._importer.changes.wait(min(left_s, STOP_INTERVAL_S)):
-                return
+        else:
+            self._importer.changes.wait(wait_s)
 
     def _show_progress(self) -> None:
         if (now := self._monotonic()) < self._progress_due:
@@ -246,15 +240,14 @@ class Runner:
 
 
 def _describe(error: OSError) -> str:
-    """Return the error for people: `/srv/inbox/.importer: Read-only file system`."""
+    """Return the error's message for display: `/srv/inbox/.importer: Read-only file system`."""
     if error.strerror is None or not isinstance(error.filename, str):
         return files.describe(error)
     return f"{error.filename}: {error.strerror}"
 
 
 class Maintenance:
-    """The periodic tasks between an importer's turns: follow folders, write its row in the store, prune
-    done files."""
+    """The periodic tasks between turns: follow folders, write the importer's row, prune files."""
 
     def __init__(self, importer: Importer, watcher: Watcher) -> None:
         self._importer = importer
@@ -262,17 +255,17 @@ class Maintenance:
         clock = importer.job.store.clock
         self._id, self._started_at = identifiers.resume_id(clock()), timestamp(clock())
         self._follow_due = self._heartbeat_due = self._prune_due = -math.inf
-        self._followed: tuple[int, list[str]] | None = None
+        self._followed = -1
         self._announced: object = None
 
     def __call__(self) -> None:
         now, importer = time.monotonic(), self._importer
-        # After each scan of ROOT, and repeatedly while ROOT is out of reach.
-        seen = (importer.intake.looks, importer.intake.folders)
-        if seen != self._followed or now >= self._follow_due:
-            self._followed = seen
+        # Follow the folders after each scan of ROOT, and repeatedly while ROOT is unreachable.
+        intake = importer.intake
+        if intake.looks != self._followed or now >= self._follow_due:
+            self._followed = intake.looks
             self._follow_due = now + FOLLOW_INTERVAL_S
-            self._watcher.follow(seen[1])
+            self._watcher.follow(filter(None, intake.inboxes))
         if importer.lead.stands_by:
             return  # an importer on standby does not work in the folder
         findings = importer.job.notices.findings()
@@ -299,7 +292,7 @@ class Maintenance:
         try:
             importers.register(job.store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
         except StoreError as error:
-            # The turns report that the store is out of reach; the next row has the same findings.
+            # The turns report that the store is unreachable; the next row has the same findings.
             logger.info("Could not register the importer: %s", error.message)
 
     def leave(self) -> None:
@@ -308,8 +301,8 @@ class Maintenance:
 
 
 def take_root(store: Store, root: Path, options: Options) -> None:
-    """Assign the folder to the store; a dry run only checks that this is possible. Raises InvalidArgument
-    for the folder of another store, and StoreError."""
+    """Assign the folder to the store; a dry run only checks that this is possible. Raises
+    StoreError, and InvalidArgument if the folder belongs to another store."""
     owner = watched_folder.owner_of(store)
     try:
         if not options.dry_run:
@@ -322,7 +315,7 @@ def take_root(store: Store, root: Path, options: Options) -> None:
 
 
 def check_root(root: Path) -> Path:
-    """Return the folder's real path. Raises InvalidArgument unless it can be written to."""
+    """Return the folder's real path. Raises InvalidArgument unless the folder is writable."""
     shown = escaped(str(root))
     try:
         mode = root.stat().st_mode

@@ -1,33 +1,30 @@
-"""Bundles: the import of files with several resumes, one after the other, in slices."""
+"""Bundles: files with several resumes, which are imported one by one, in slices."""
 
+import contextlib
 import itertools
+import math
 import os
 from collections import deque
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 from importer import files, ledger, outcomes, unpack
-from importer.claims import Claim
+from importer.claims import File, State
 from importer.files import Signature
 from importer.filing import OF_THE_PROCESS
-from importer.job import Cause, Departure, Job, ReadFile, Step
-from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
+from importer.job import Job, Step
+from importer.json_texts import CannotUnpack, Part, file_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Result, Tally
-from importer.pending import PendingFiling, PendingFilings
+from importer.pending import PendingFilings
 from importer.reader import Reader, is_last_attempt
 from resumes.analyzer import Format, Resume
-from resumes.errors import ResumesError
+from resumes.errors import ResumesError, StoreUnavailable
 from resumes.store import import_ledger
-from resumes.store.creation import Creation, NewResume, create_files
+from resumes.store.creation import Creation, NewResume, Outcome
 from resumes.store.import_ledger import IN_PROGRESS
 
-
-class Portion(NamedTuple):
-    """A part of a bundle, and its resume or why it has none."""
-
-    part: Part
-    verdict: Resume | Result
+Portion = tuple[Part, Resume | Result]
+"""A part of a bundle, and either its resume or the reason why there is none."""
 
 
 class Bundle:
@@ -46,8 +43,6 @@ class Bundle:
         self.signature: Signature = content.signature
         if content.is_over_limit:
             raise file_too_large(limits)
-        if len(content.body) > limits.max_bytes and not unpack.is_bundle(name, content.body):
-            raise resume_too_large(limits)  # one value after all
         self.digest = files.digest(content.body)
         self._parts, self._skipped = unpack.unpack(name, content.body, limits)
         self._items = Tally()
@@ -55,177 +50,196 @@ class Bundle:
         """Whether items are being parsed, which may kill the process."""
 
     def next_slice(self) -> list[Portion]:
-        """Return the next items, checked; empty at the end."""
+        """Check and return the next items; the end is an empty list. Raises only CannotUnpack."""
         self.is_being_read = True
         portions: list[Portion] = []
         size_bytes = 0
-        for part in self._parts:
-            verdict = part.refusal or outcomes.judge(part.body, self._format)
-            portions.append(Portion(part, verdict))
-            size_bytes += len(part.body)
-            if len(portions) == self._tuning.slice_items or size_bytes >= self._tuning.slice_bytes:
-                break
+        with _refusing():
+            for part in self._parts:
+                verdict = part.refusal or outcomes.judge(part.body, self._format)
+                portions.append((part, verdict))
+                size_bytes += len(part.body)
+                is_full = len(portions) == self._tuning.slice_items
+                if is_full or size_bytes >= self._tuning.slice_bytes:
+                    break
         self.is_being_read = False
         return portions
 
-    def conclude(self, portion: Portion, result: Result) -> None:
-        part = portion.part
+    def conclude(self, part: Part, result: Result) -> None:
         self._items.add(result._replace(item=part.number, place=part.place))
 
     def sum_up(self) -> Result:
-        """Return the bundle's result. Call it after the last item's `conclude`."""
+        """Return the bundle's result. Call this after `conclude` was called for the last item."""
         return outcomes.sum_up(self._items, self._skipped)
 
 
-def open_bundle(descriptor: int, claim: Claim, options: Options) -> tuple[Bundle | Result, bytes]:
-    """Read a bundle's open file, and close it; return the bundle, or its result if it cannot be unpacked,
-    and the file's first 64 KiB. Never raises."""
-    head = b""
-    try:
+def open_bundle(descriptor: int, file: File, options: Options) -> Bundle:
+    """Read and close a bundle's open file, and keep its first 64 KiB. Raises only CannotUnpack."""
+    with _refusing():
         with os.fdopen(descriptor, "rb"):
             content = files.read_file(descriptor, options.max_file_bytes)
-        head = content.body[: files.HEAD_BYTES]
-        accepted = options.format.for_account(claim.first_month)
-        return Bundle(content, claim.name, accepted, options.limits, options.tuning), head
-    except CannotUnpack as error:
-        return error.refusal, head
+        file.head = content.body[: files.HEAD_BYTES]
+        accepted = options.format.for_account(file.claim.first_month)
+        return Bundle(content, file.claim.name, accepted, options.limits, options.tuning)
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn any error of the block into CannotUnpack."""
+    try:
+        yield
+    except CannotUnpack:
+        raise
     except OSError as error:
-        return outcomes.unreadable(error), head
-    except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-        return outcomes.internal_error(), head
+        raise CannotUnpack(outcomes.unreadable(error)) from None
+    except Exception:  # noqa: BLE001 - logged in full; one file must not stop the others
+        raise CannotUnpack(outcomes.internal_error()) from None
 
 
 class BundleImporter:
-    """Imports bundles. One at a time is unpacked; others wait in the inbox."""
+    """Imports bundles. Only one bundle is unpacked at a time; the others wait in the inbox."""
 
     def __init__(self, job: Job, reader: Reader, pending: PendingFilings) -> None:
         self._job = job
         self._reader = reader
         self._pending = pending
-        self._works: deque[ReadFile] = deque()
+        self._files: deque[File] = deque()
         self._bundle: Bundle | None = None
-        """The first of them, once it is opened."""
-        self._slices: Sequence[Sequence[Portion]] = ()
-        """Its slices that were read and are not committed."""
+        """The first of these files, once it is opened."""
+        self._slice: Sequence[Portion] = ()
+        """The slice that was read and is not committed yet."""
 
     def __len__(self) -> int:
-        return len(self._works)
+        return len(self._files)
+
+    @property
+    def can_go_on(self) -> bool:
+        return any(map(self._is_due, self._files))
+
+    def _is_due(self, file: File) -> bool:
+        return self._job.monotonic() >= self._job.paused_until.get(file.claim.account_id, -math.inf)
 
     @property
     def account_ids(self) -> set[str]:
         """The accounts of the bundles, which will use more of the quota."""
-        return {work.claim.account_id for work in self._works}
+        return {file.claim.account_id for file in self._files}
 
-    def add(self, work: ReadFile) -> None:
-        self._works.append(work)
+    def add(self, file: File) -> None:
+        self._files.append(file)
 
     def advance(self) -> None:
-        """Store the next slice of the first bundle; file the bundle after its last. A bundle that turns out
-        not to be importable departs. Raises StoreError; the next call continues there."""
-        if not self._works:
+        """Store the next slice of the first bundle, and file the bundle after its last slice. A
+        bundle that cannot be imported departs. Raises StoreError; the next call continues there."""
+        if self._bundle is None:  # the bundles of an account stay in order
+            self._files = deque(sorted(self._files, key=lambda file: not self._is_due(file)))
+        if not self.can_go_on:
             return
-        work = self._works[0]
-        if self._bundle is None:
-            opened = self._open(work)
-            if isinstance(opened, Departure):
-                self._close()
-                self._job.depart([opened])
-                return
-            bundle, head = opened
-            work = self._works[0] = work._replace(head=head)
-            if isinstance(bundle, Result):
-                self._finish(work, bundle)
-                return
-            self._bundle = bundle
+        file = self._files[0]
         try:
-            if not self._slices and (portions := self._bundle.next_slice()):
-                self._slices = (portions,)
-        except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            self._finish(work, outcomes.internal_error())
-            return
-        if not (self._slices and self._commit_slice(work, self._bundle, self._slices[0])):
-            self._finish(work, self._bundle.sum_up())
+            bundle = self._bundle = self._bundle or self._open(file)
+            if bundle is None:
+                self._close()
+                self._job.depart([file])
+                return
+            self._slice = self._slice or bundle.next_slice()
+            if self._slice and self._commit_slice(file, bundle, self._slice):
+                return
+            result = bundle.sum_up()
+        except CannotUnpack as error:
+            result = error.refusal
+        self._finish(file, result)
 
-    def _open(self, work: ReadFile) -> tuple[Bundle | Result, bytes] | Departure:
-        """Return what `open_bundle` does, or why the bundle is not imported: it is gone, has changed and so
-        is a new file, or cannot be opened. Raises an OSError that says nothing about it."""
-        claim = work.claim
-        if (message := self._pending.queues.find_message(claim)) is not None:
-            return outcomes.held(message), self._reader.read_head(claim)
-        if claim.attempt:  # none counts if the last one got further than the one before
+    def _open(self, file: File) -> Bundle | None:
+        """Return the bundle, or None if the file is gone, has changed or cannot be opened. Raises
+        CannotUnpack, even for a file that must not be read, and errors in OF_THE_PROCESS."""
+        claim = file.claim
+        if (message := self._pending.queues.why_held(claim)) is not None:
+            file.head = self._reader.read_head(claim)
+            raise CannotUnpack(outcomes.held(message))
+        if claim.attempt:  # attempts are not counted if the last one made progress
             items = len(import_ledger.find_items(self._job.store, claim.account_id, claim.id))
             attempt = 0 if items > claim.items else claim.attempt
-            claim = claim._replace(items=items, attempt=attempt)
+            claim = file.claim = claim._replace(items=items, attempt=attempt)
         if is_last_attempt(claim):
-            return outcomes.CRASHED, self._reader.read_head(claim)
-        self._job.slot.begin_alone(claim, work.signature)
+            file.head = self._reader.read_head(claim)
+            raise CannotUnpack(outcomes.CRASHED)
+        self._note_begun(file, is_begun=True)
         try:
-            bundle, head = open_bundle(self._reader.open_file(claim), claim, self._job.options)
+            bundle = open_bundle(self._reader.open_file(claim), file, self._job.options)
         except FileNotFoundError:
-            return Departure(claim, Cause.GONE)
+            file.leave(State.GONE)
+            return None
         except OSError as error:
             if error.errno in OF_THE_PROCESS:
                 raise
-            return Departure(claim, Cause.STUCK, work.signature, error)
-        if isinstance(bundle, Bundle) and bundle.signature != work.signature:
-            return Departure(claim, Cause.SETTLING, bundle.signature)
-        return bundle, head
+            file.leave(State.STUCK, file.signature, error)
+            return None
+        if bundle.signature != file.signature:
+            file.leave(State.SETTLING, bundle.signature)
+            return None
+        return bundle
 
-    def _commit_slice(self, work: ReadFile, bundle: Bundle, portions: Sequence[Portion]) -> bool:
-        """Commit the next slice. Return False if it is the last, as the account was deleted."""
+    def _note_begun(self, file: File, *, is_begun: bool) -> None:
+        """Note that the file will be unpacked, or that the process survived. Raises OSError."""
+        file.is_begun = is_begun
+        self._job.slot.note([file], must_last=is_begun)
+
+    def _commit_slice(self, file: File, bundle: Bundle, portions: Sequence[Portion]) -> bool:
+        """Commit the slice. Return False if it is the last because the account was deleted."""
+        claim = file.claim
         new = [
             NewResume(
                 verdict,
                 digest=files.digest(part.body),
                 item=part.number,
-                label=work.claim.label or part.label,
+                label=claim.label or part.label,
             )
             for part, verdict in portions
             if isinstance(verdict, Resume)
         ]
-        row, now_us = ledger.row_of(self._job, work), self._job.store.clock()
-        creation = Creation(work.claim.account_id, new, now_us, row, IN_PROGRESS)
-        deadline_s = self._job.options.tuning.write_timeout_s
-        try:
-            (result,) = create_files(self._job.store, [creation], deadline_s=deadline_s)
-        except Exception as error:
-            if ledger.is_store_failure(error):
-                raise
-            self._slices = self._slices[1:]
-            if len(portions) > 1:
-                outcomes.log_exception(
-                    "A slice of %d items failed; importing them one by one", len(portions)
-                )
-                self._slices = [(portion,) for portion in portions]
-            else:
-                bundle.conclude(portions[0], outcomes.internal_error())
-            return True
-        is_gone = isinstance(result, ResumesError)
-        if is_gone and ledger.find_unowned(self._job, [work]):
-            self._pending.end([work])
+        row, now_us = ledger.row_of(self._job, file), self._job.store.clock()
+        creation = Creation(claim.account_id, new, now_us, row, IN_PROGRESS)
+        results = ledger.create(self._job, [creation])
+        error = next((result for result in results if isinstance(result, ResumesError)), None)
+        if isinstance(error, StoreUnavailable):
+            raise error
+        if error is not None and ledger.find_unowned(self._job, [file]):
             self._close()
+            self._pending.end([file])
             return True
         self._job.observe(Step.COMMITTED)
-        created = itertools.repeat(result) if isinstance(result, ResumesError) else result
-        verdicts = [portion.verdict for portion in portions]
-        self._slices = self._slices[1:]
-        for portion, end in zip(portions, outcomes.results_of(verdicts, created), strict=True):
-            bundle.conclude(portion, end)
-        return not is_gone
+        self._slice = ()
+        created: Iterable[Outcome | ResumesError | Result] = itertools.chain.from_iterable(
+            [result] if isinstance(result, ResumesError | Result) else result for result in results
+        )
+        if error is not None:
+            created = itertools.repeat(error)
+        parts, verdicts = zip(*portions, strict=True)
+        for part, end in zip(parts, outcomes.results_of(verdicts, created), strict=True):
+            bundle.conclude(part, end)
+        return error is None
 
-    def _finish(self, work: ReadFile, result: Result) -> None:
-        ledger.record(self._job, work, result)
-        self._job.slot.end_alone(work.claim.id)
-        digest = None if self._bundle is None else self._bundle.digest
+    def _finish(self, file: File, result: Result) -> None:
+        ledger.record(self._job, file, result)
+        self._note_begun(file, is_begun=False)
+        file.digest = None if self._bundle is None else self._bundle.digest
+        file.result = result
         self._close()
-        self._pending.file_away([PendingFiling(work._replace(digest=digest), result)])
+        self._pending.file_away([file])
+
+    def postpone(self) -> None:
+        """Pause the bundles of the first bundle's account, since it is unreachable. They keep their
+        claims, which identify their stored items."""
+        self._note_begun(self._files[0], is_begun=False)
+        self._bundle, self._slice = None, ()
+        self._job.pause(self._files[0].claim)
 
     def _close(self) -> None:
-        self._bundle, self._slices = None, ()
-        self._works.popleft()
+        self._bundle, self._slice = None, ()
+        self._files.popleft()
 
     def drop(self) -> None:
         if self._bundle is not None and not self._bundle.is_being_read:
-            self._job.slot.end_alone(self._works[0].claim.id)
-        self._works.clear()
-        self._bundle, self._slices = None, ()
+            self._note_begun(self._files[0], is_begun=False)
+        self._files.clear()
+        self._bundle, self._slice = None, ()

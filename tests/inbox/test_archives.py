@@ -11,7 +11,7 @@ import zipfile
 import pytest
 
 from importer.json_texts import CannotUnpack
-from importer.unpack import CHUNK_BYTES, Member, gunzip, inflate, inflate_member, open_archive
+from importer.unpack import Member, gunzip, open_archive, read_member
 from resumes.import_reasons import Reason
 from resumes.text import is_harmless
 from tests.support.inbox.packing import LIMITS, WIDE, bomb, gzipped, zipped, zipped_as
@@ -30,7 +30,7 @@ def contents(body: bytes) -> dict[str, bytes]:
 
 
 def inflated(archive: zipfile.ZipFile, member: Member) -> bytes:
-    return bytes(inflate_member(archive, member.info, WIDE, is_by_line=True))
+    return read_member(archive, member)
 
 
 def refused(body: bytes) -> dict[str, str]:
@@ -301,7 +301,7 @@ CONTENT = bytes(range(256)) * 2_000
 
 
 def gunzipped(body: bytes) -> bytes:
-    return bytes(gunzip(body, WIDE, is_by_line=True))
+    return gunzip(body, WIDE)
 
 
 def test_streams_one_after_the_other_are_one_content_and_zeros_may_follow() -> None:
@@ -337,32 +337,12 @@ def test_streams_without_number_are_refused() -> None:
     assert time.monotonic() - started < 60
 
 
-class Chunks:
-    """Content that comes in pieces of 1,000 bytes."""
-
-    def __init__(self, char: bytes, chunks: int) -> None:
-        self.char = char
-        self.left = chunks
-
-    def read(self, at_most: int) -> bytes:
-        assert at_most == CHUNK_BYTES
-        self.left -= 1
-        return self.char * 1_000 if self.left >= 0 else b""
-
-
 def test_no_more_is_inflated_than_a_file_may_hold() -> None:
-    """And nothing that is longer than a resume and is not several."""
-    chunks = Chunks(b" ", 1_000)
-    with pytest.raises(CannotUnpack, match="the limit is 20000 bytes uncompressed"):
-        inflate(chunks.read, LIMITS, is_by_line=True)
-    assert chunks.left == 1_000 - 21
-    assert inflate(Chunks(b" ", 20).read, LIMITS, is_by_line=True) == b" " * 20_000
-    chunks = Chunks(b"x", 5)
-    with pytest.raises(CannotUnpack, match="Resume too large"):
-        inflate(chunks.read, LIMITS, is_by_line=False)
-    assert chunks.left == 2
-    assert inflate(Chunks(b"x", 5).read, LIMITS, is_by_line=True) == b"x" * 5_000
-    assert inflate(Chunks(b"x", 2).read, LIMITS, is_by_line=False) == b"x" * 2_000
+    most = b" " * LIMITS.max_file_bytes
+    assert gunzip(gzipped(most[:-1]) + gzipped(b" "), LIMITS) == most
+    for body in (gzipped(most + b" "), gzipped(most) + gzipped(b" ")):
+        with pytest.raises(CannotUnpack, match="the limit is 20000 bytes uncompressed"):
+            gunzip(body, LIMITS)
 
 
 def test_a_gigabyte_in_a_megabyte_costs_no_more_than_the_limit() -> None:
@@ -370,7 +350,7 @@ def test_a_gigabyte_in_a_megabyte_costs_no_more_than_the_limit() -> None:
     assert len(body) < 2 * 1024 * 1024
     tracemalloc.start()
     with pytest.raises(CannotUnpack, match="File too large"):
-        gunzip(body, WIDE, is_by_line=True)
+        gunzip(body, WIDE)
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < 1.5 * WIDE.max_file_bytes

@@ -1,21 +1,19 @@
 """Bundles: files with several resumes."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from importer.outcomes import MAX_LISTED_ITEMS
-from resumes.errors import StoreUnavailable
 from resumes.store import import_requests, stored_resumes
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome
 from resumes.store.import_requests import RequestKind
 from tests.support.inbox.builders import Inbox, Moment, die, killing_at, lines, rounds_until
 from tests.support.inbox.packing import gzipped, zipped
 from tests.support.resumes import a_document
-from tests.support.store.builders import Busy, refusing
+from tests.support.store.builders import refusing
 
 
 def test_each_resume_has_an_outcome_of_its_own(inbox: Inbox) -> None:
@@ -238,19 +236,6 @@ def test_what_the_database_refuses_fails_alone_and_its_content_is_not_logged(
     assert len(inbox.names()) == len(names)
 
 
-def test_it_is_gone_on_with_when_the_store_is_back(inbox: Inbox, busy: Busy) -> None:
-    inbox.drop("ana/many.ndjson", lines(*"12345"))
-    importer = inbox.importer(settle_s=0, slice_items=2, write_timeout_s=0.5)
-    while not inbox.names():
-        importer.turn()
-    with busy.held(), pytest.raises(StoreUnavailable):
-        importer.round()
-    assert inbox.names() == ["1", "2"]
-    importer.round()
-    assert inbox.names() == list("12345")
-    assert inbox.report("_done")["message"] == "Imported: 5 done"
-
-
 def test_one_that_was_cut_off_is_gone_on_with_and_remembers_what_was_imported(inbox: Inbox) -> None:
     inbox.drop("ana/many.ndjson", lines(*"12345"))
     dying = inbox.importer(settle_s=0, slice_items=2)
@@ -276,22 +261,6 @@ def test_one_that_was_cut_off_and_is_not_what_it_was_is_not_listed_for_ever(
     inbox.importer(settle_s=0).round()
     assert {row.outcome for row in inbox.rows()} <= {FileOutcome.DONE}
     assert inbox.names() == list(names or "a")
-
-
-def test_one_that_changes_after_it_was_quiet_waits_once_more(inbox: Inbox) -> None:
-    alias = inbox.root.parent / "alias"
-    os.link(inbox.drop("ana/many.ndjson", lines("1", "2")), alias)
-    importer = inbox.importer(settle_s=5)
-    importer.round()
-    inbox.advance(4)
-    with alias.open("ab") as file:
-        file.write(lines("3"))
-    inbox.rounds(importer, 2, 2)
-    assert inbox.names() == []
-    assert importer.summary().waiting == 1
-    inbox.advance(3)
-    importer.round()
-    assert inbox.names() == ["1", "2", "3"]
 
 
 # More than the plan allows

@@ -45,8 +45,8 @@ def turns_until(inbox: Inbox, importer: Importer, is_so: Callable[[], bool]) -> 
     """Turn after turn is done until it is so, and time goes on: a round would wait for the analyzer."""
 
     def is_so_after_a_turn() -> bool:
-        importer.turn()
         inbox.advance(0.5)
+        importer.turn()
         return is_so()
 
     wait_until(is_so_after_a_turn)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from importer.dry_run import Ignored, find_why
+from importer.dry_run import Ignored
 from importer.service import Summary
 from resumes.store import accounts
 from resumes.store.import_ledger import FileOutcome
@@ -171,30 +171,3 @@ def test_files_that_could_not_be_taken_are_told_and_stay(inbox: Inbox, dry_run: 
 
 
 # Why a file is ignored
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("a.json", None),
-        ("a.JSON.GZ", None),
-        ("a.pdf", SkipReason.ENDING),
-        (".a.json", SkipReason.HIDDEN),
-        ("a.json.part", SkipReason.HIDDEN),
-        ("#Recycle", SkipReason.SYSTEM),
-        ("lost.json", SkipReason.LINK),
-        ("folder", SkipReason.LINK),
-        ("pipe.json", SkipReason.NO_FILE),
-    ],
-)
-def test_a_file_is_left_for_its_name_or_for_what_it_is(
-    tmp_path: Path, name: str, why: SkipReason | None
-) -> None:
-    path = tmp_path / name
-    if why is SkipReason.LINK:
-        path.symlink_to(tmp_path if "folder" in name else "nowhere")
-    elif why is SkipReason.NO_FILE:
-        os.mkfifo(path)
-    else:
-        path.touch()
-    assert find_why(str(path)) == why

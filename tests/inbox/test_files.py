@@ -16,15 +16,12 @@ import pytest
 from importer import files
 from importer.files import (
     MAX_NAME_CHARS,
-    MAX_STEM_BYTES,
     escaped,
     escaped_before,
     find_writer,
-    safe_stem,
 )
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import is_harmless
-from resumes.watched_names import find_extension
 from tests.support.inbox.builders import a_full_disk, names_below
 
 # Reading
@@ -259,47 +256,3 @@ def test_a_name_that_somebody_wrote_is_harmless_and_no_longer_than_paths_are() -
     longest = escaped(os.fsdecode(b"\xff" * 4_080 + b"/cv.ndjson"))
     assert escaped_before(longest) == longest
     assert escaped_before("a" * 20_000 + "/cv.ndjson").endswith("a/cv.ndjson")
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("cv.json", ".json"),
-        ("cv.JSON", ".json"),
-        ("cv.json.gz", ".json.gz"),
-        ("cv.ndjson.GZ", ".ndjson.gz"),
-        ("cv.jsonl.gz", ".jsonl.gz"),
-        ("cv.tar.gz", ".gz"),
-        ("cv.Zip", ".zip"),
-        ("cv.jsonl", ".jsonl"),
-        (".ndjson", ".ndjson"),
-        ("cv.json.bak", None),
-        ("cvjson", None),
-        ("cv.json/", None),
-        ("", None),
-    ],
-)
-def test_the_longest_ending_counts_in_any_case(name: str, expected: str | None) -> None:
-    assert find_extension(name) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("ana/sub/cv.json", "cv"),
-        ("cv.JSON", "cv"),
-        ("cv.ndjson.gz", "cv"),
-        ("cv.v2.zip", "cv.v2"),
-        ("1" * 24, "1" * 24),
-        ("履歴書 1.json", "履歴書 1"),
-        ("-rf.json", "rf"),
-        ("..json", "file"),
-        (".json", "file"),
-        ("ana/", "file"),
-        ("a;$(x)`.json", "a__(x)_"),
-        ("bad\\xff.json", "bad_xff"),
-        ("é" * 200 + ".json", "é" * (MAX_STEM_BYTES // 2)),
-    ],
-)
-def test_a_safe_stem_is_kept_as_far_as_it_is_harmless(name: str, expected: str) -> None:
-    assert safe_stem(name) == expected

@@ -25,7 +25,6 @@ from tests.support.inbox.builders import (
     report_beside,
     rounds_until,
 )
-from tests.support.inbox.mounts import Mounts, with_mounts
 from tests.support.inbox.packing import gzipped, zipped
 from tests.support.resumes import a_document
 from tests.support.store.builders import an_importer as a_row
@@ -70,20 +69,10 @@ def test_what_does_not_fit_is_held_and_released_in_the_order_of_arrival(inbox: I
     assert {row.outcome for row in inbox.rows()} == {FileOutcome.DONE}
 
 
-def test_a_file_that_was_just_held_is_not_overtaken_when_a_place_becomes_free(inbox: Inbox) -> None:
-    inbox.limit(0)
-    make_room = during(Moment.COMMITTED, lambda: inbox.limit(1))
-    importer = inbox.importer(settle_s=0, batch_files=1, observe=make_room)
-    inbox.drop_aged(*"12")
-    rounds_until(importer, lambda: len(inbox.filed("_done")) == 1)
-    assert inbox.names() == ["1"]
-    assert len(inbox.filed("_held")) == 1
-
-
 def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever(
     full: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **options: object) -> None:
         monkeypatch.undo()
         raise StoreUnavailable("It is locked")
 
@@ -94,6 +83,15 @@ def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever
         importer.round()
     importer.round()
     assert full.names() == ["0", "1", "2"]
+
+
+def test_a_file_that_queues_behind_those_of_a_former_importer_says_why(full: Inbox) -> None:
+    full.drop("ana/late.json", a_document("late"))
+    full.importer(settle_s=0).round()
+    reasons = {str(file.message) for file in full.files}
+    assert len(full.files) == 4
+    assert len(reasons) == 1
+    assert "0 resumes" in reasons.pop()
 
 
 def test_a_held_file_of_several_is_not_overtaken_while_it_waits_to_be_unpacked(
@@ -117,35 +115,6 @@ def test_a_held_file_of_several_is_not_overtaken_while_it_waits_to_be_unpacked(
         inbox.limit(None, name)
     rounds_until(importer, lambda: inbox.names_below("_held") == [])
     assert inbox.names("bo") == ["bo 1", "bo 2", "bo 3"]
-
-
-def test_a_held_file_of_several_that_was_imported_is_put_away_though_the_account_is_full_now(
-    inbox: Inbox,
-) -> None:
-    inbox.limit(0)
-    inbox.drop("ana/cv.ndjson", a_document("1") + b"\n" + a_document("2") + b"\n")
-    inbox.importer(settle_s=0).round()
-    assert inbox.counts("held") == [1]
-    inbox.limit(2)
-    die(inbox.importer(settle_s=0, observe=killing_at(Moment.REPORTED)))
-    inbox.importer(settle_s=0).round()
-    assert inbox.names() == ["1", "2"]
-    assert inbox.counts("held", "done") == [0, 1]
-
-
-def test_a_file_of_several_that_changes_while_it_is_held_again_is_a_new_one(inbox: Inbox) -> None:
-    inbox.account("bo", 1)
-    inbox.drop("bo/cv.ndjson", lines(*"123"))
-    inbox.importer(settle_s=0).round()
-    (held,) = inbox.filed("_held")
-    inbox.limit(2, "bo")
-
-    rewrite = during(Moment.COMMITTED, lambda: held.write_bytes(lines(*"abc")))
-    inbox.importer(settle_s=0, observe=rewrite).round()
-    assert inbox.names("bo") == ["1", "2"]
-    inbox.limit(None, "bo")
-    inbox.importer(settle_s=0).round()
-    assert inbox.names("bo") == ["1", "2", "a", "b", "c"]
 
 
 def test_the_order_of_arrival_outlives_a_kill_and_then_a_clock_that_is_set_back(
@@ -187,17 +156,6 @@ def test_held_files_of_one_account_are_one_queue_wherever_they_lie(full: Inbox) 
     full.importer(settle_s=0).round()
     assert full.names() == ["0", "1", "2"]
     assert full.names_below("_held") == ["ana/by-hand.json", "ana/notes.txt", "stray.json"]
-
-
-def test_files_held_by_another_importer_meanwhile_are_seen(full: Inbox) -> None:
-    importer, other = full.importer(settle_s=0), full.importer(settle_s=0)
-    importer.round()
-    full.drop("ana/late.json", a_document("late"))
-    other.round()
-    other.close()
-    full.limit(10)
-    full.rounds(importer, 3)
-    assert full.names() == ["0", "1", "2", "late"]
 
 
 def test_without_its_report_or_with_an_edited_one_a_held_file_is_released_all_the_same(
@@ -330,6 +288,23 @@ def test_a_file_of_several_that_was_corrected_where_it_was_filed_keeps_its_id(
     assert import_requests.list_requests(inbox.store) == []
 
 
+def test_a_retried_bundle_that_is_gone_after_a_kill_in_the_middle_says_so(inbox: Inbox) -> None:
+    inbox.drop("ana/cv.ndjson", lines("1", ""))
+    inbox.importer(settle_s=0).round()
+    (filed_as,) = inbox.filed("_failed")
+    filed_as.write_bytes(lines(*"123"))
+    inbox.ask(RequestKind.RETRY)
+    die(inbox.importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
+    filed_as.unlink()
+    inbox.rounds(inbox.importer(settle_s=0), 3)
+    (row,) = inbox.rows()
+    assert row.outcome is FileOutcome.FAILED
+    assert row.message == (
+        "Its import was cut off, and it is no longer in its folder. Retry it when it is back"
+    )
+    assert import_requests.list_requests(inbox.store) == []
+
+
 @pytest.mark.parametrize("obstacle", ["closed", "a link"])
 def test_a_held_file_that_cannot_be_taken_is_tried_again_in_peace(
     inbox: Inbox, obstacle: str
@@ -389,16 +364,6 @@ def test_who_asks_again_while_a_file_is_tried_has_it_tried_again(
     importer = inbox.importer(settle_s=0, observe=during(moment, correct))
     rounds_until(importer, lambda: len(inbox.filed("_done")) == 1)
     assert import_requests.list_requests(inbox.store) == []
-
-
-def test_a_report_that_cannot_be_removed_is_in_nobody_s_way(inbox: Inbox, failed: Path) -> None:
-    inbox.ask(RequestKind.RETRY)
-    failed.write_bytes(a_document("corrected"))
-    forbid = during(Moment.MOVED, lambda: failed.parent.chmod(0o555))
-    with bound_by_permissions():
-        inbox.importer(settle_s=0, observe=forbid).round()
-    assert inbox.outcomes() == {"ana/cv.json": "done"}
-    assert report_beside(failed).exists()
 
 
 def test_a_file_that_an_importer_was_killed_over_is_taken_up_once_though_somebody_asked(
@@ -572,52 +537,6 @@ def test_a_failed_file_whose_folder_is_away_stays_on_the_list_and_is_known_when_
     assert ("ana/below.json" in names_listed(inbox)) == (instead == "a folder in use")
 
 
-@pytest.mark.parametrize("below", ["", "_failed", "_failed/invalid_resume"])
-def test_a_disk_with_failed_files_may_come_and_go(inbox: Inbox, tmp_path: Path, below: str) -> None:
-    def act(mounts: Mounts) -> None:
-        disk, other = mounts.mount(tmp_path / "disk"), mounts.mount(tmp_path / "other")
-        mounts.bind(disk, inbox.root / below)
-        importer = inbox.importer(settle_s=0)
-
-        def fail(name: str) -> Path:
-            before = inbox.filed("_failed")
-            inbox.drop(f"ana/{name}.json", b"{}")
-            importer.round()
-            (path,) = set(inbox.filed("_failed")) - {*before}
-            return path
-
-        failed = fail("cv")
-        on_other = None
-        for there in (None, disk, other, None, disk):
-            mounts.unmount(inbox.root / below)
-            mounts.bind(there, inbox.root / below) if there else mounts.bind(
-                inbox.root / below, inbox.root / below
-            )
-            if there is other:
-                on_other = fail("other")
-            elif there is None:
-                fail(f"below {len(inbox.files)}")
-            see_what_is_gone(inbox, importer)
-            assert "ana/cv.json" in names_listed(inbox)
-        listed = names_listed(inbox)
-        assert len(listed) == 4
-        fail("gone").unlink()
-        see_what_is_gone(inbox, importer)
-        assert names_listed(inbox) == listed
-        mounts.unmount(inbox.root / below)
-        mounts.bind(other, inbox.root / below)
-        assert on_other is not None
-        on_other.unlink()
-        see_what_is_gone(inbox, importer)
-        assert names_listed(inbox) == listed - {"ana/other.json"}
-        mounts.unmount(inbox.root / below)
-        mounts.bind(disk, inbox.root / below)
-        check_known_again(inbox, importer, failed)
-        importer.close()
-
-    with_mounts(act)
-
-
 @pytest.mark.parametrize("pattern", ["*/*", "*", "."])
 def test_failed_files_that_were_deleted_with_their_folder_are_dismissed_by_hand(
     inbox: Inbox, failed: Path, pattern: str
@@ -638,30 +557,6 @@ def test_failed_files_that_were_deleted_with_their_folder_are_dismissed_by_hand(
     assert inbox.rows() == []
 
 
-@pytest.mark.parametrize("end", ["_failed", "_held"])
-def test_a_file_of_several_whose_disk_goes_away_while_it_is_tried_again_is_known_when_it_is_back(
-    inbox: Inbox, tmp_path: Path, end: str
-) -> None:
-    inbox.limit(1 if end == "_held" else None)
-    inbox.drop("ana/many.ndjson", lines("1", "" if end == "_failed" else "2", "3"))
-    inbox.importer(settle_s=0).round()
-    (path,) = inbox.filed(end)
-    inbox.limit(None)
-    path.write_bytes(lines("1", "2", "3"))
-    inbox.ask(RequestKind.RETRY)
-    die(inbox.importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
-    away = (inbox.root / end).rename(tmp_path / "away")
-    inbox.importer(settle_s=0).round()
-    assert names_listed(inbox) == {"ana/many.ndjson"}
-    assert "Its import was cut off" in str(inbox.rows()[0].message)
-    away.rename(inbox.root / end)
-    inbox.ask(RequestKind.RETRY)
-    inbox.rounds(inbox.importer(settle_s=0), 2)
-    assert inbox.outcomes() == {"ana/many.ndjson": "done"}
-    assert sorted(inbox.names()) == ["1", "2", "3"]
-    assert names_listed(inbox) == set()
-
-
 def test_nothing_is_followed_out_of_the_folder(inbox: Inbox, tmp_path: Path, failed: Path) -> None:
     away = failed.parent.rename(tmp_path / "away")
     (inbox.root / "_failed" / "invalid_resume").symlink_to(away)
@@ -670,14 +565,6 @@ def test_nothing_is_followed_out_of_the_folder(inbox: Inbox, tmp_path: Path, fai
     inbox.importer(settle_s=0).round()
     assert inbox.files == []
     assert (away / failed.name).exists()
-
-
-def test_a_held_file_that_is_released_does_not_overtake_earlier_ones(full: Inbox) -> None:
-    last = [row for row in full.rows() if row.name == "ana/2.json"]
-    import_requests.request_files(full.store, last, RequestKind.RELEASE)
-    make_room = during(Moment.READ, lambda: full.limit(1))
-    rounds_until(full.importer(settle_s=0, observe=make_room), lambda: full.counts("done") == [1])
-    assert full.names() == ["0"]
 
 
 def test_held_files_can_be_dismissed_and_those_that_are_there_are_imported_all_the_same(

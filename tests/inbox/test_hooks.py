@@ -159,21 +159,6 @@ def test_when_stopped_it_has_a_moment_and_is_then_ended(
     assert not [one for one in threading.enumerate() if one.name == "on-import"]
 
 
-def test_a_stop_during_the_last_run_ends_that_too(a_hook: MakeHook, tmp_path: Path) -> None:
-    hook = a_hook(f"touch {tmp_path}/began; sleep 60")
-    hook.note(a_report())
-    wait_until((tmp_path / "began").exists)
-    stop = threading.Event()
-    finishing = threading.Thread(target=hook.finish, args=[stop])
-    finishing.start()
-    assert finishing.is_alive()
-
-    stop.set()
-
-    finishing.join(60)
-    assert not finishing.is_alive()
-
-
 def test_a_failure_is_told_once_and_again_when_it_changes(
     a_hook: MakeHook, tmp_path: Path, told: list[str]
 ) -> None:
@@ -230,6 +215,9 @@ def test_a_signal_and_a_command_that_cannot_start_are_told(
     assert told[2].startswith(f"{begin} could not be run: embedded null byte. ")
 
 
+# What it is told
+
+
 def test_what_it_prints_is_logged_within_bounds(
     a_hook: MakeHook, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -244,9 +232,6 @@ def test_what_it_prints_is_logged_within_bounds(
     assert logged[0] == "on-import: line 0"
     assert len(logged) == MAX_LOGGED_LINES + 1
     assert logged[-1] == "on-import: … and more lines: 51"
-
-
-# What it is told
 
 
 def a_batch(*reports: FileReport) -> HookBatch:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import socket
 import sys
 import threading
@@ -15,13 +14,11 @@ from importer.files import escaped
 from resumes.analyzer import Format
 from resumes.store import accounts, import_history, import_ledger, stored_resumes
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
-from resumes.store.importers import ImporterState
 from resumes.watched_names import SYSTEM_FOLDERS
 from tests.support.inbox import oracle
 from tests.support.inbox.builders import (
     Inbox,
     Moment,
-    bound_by_permissions,
     drop,
     during,
     rounds_until,
@@ -224,38 +221,6 @@ def test_i19_recycle_bins_and_snapshots_are_left_alone_and_told_once(
     assert {*notice.removesuffix(why).split(" and ")} == found
 
 
-def test_recycle_bins_that_cannot_be_written_to_are_no_problem_and_the_first_are_named(
-    inbox: Inbox,
-) -> None:
-    inbox.drop("ana/a.json")
-    inbox.drop("@Recycle/a.json")
-    for number in range(5):
-        inbox.drop(f"ana/{number}/#recycle/a.json").parent.chmod(0o500)
-    (inbox.root / "ana/@eaDir").mkdir()  # nothing is lost in an empty one
-    (inbox.root / "ana/@tmp").symlink_to(inbox.root / "ana/1/#recycle")
-    importer = inbox.importer(settle_s=0)
-    try:
-        with bound_by_permissions():
-            importer.round()
-    finally:
-        for number in range(5):
-            (inbox.root / f"ana/{number}/#recycle").chmod(0o700)
-    assert inbox.outcomes() == {"ana/a.json": "done"}
-    of_root, of_ana = sorted(inbox.notices, key=len)
-    assert of_root.startswith("1 file in @Recycle will not be imported")
-    assert len(re.findall(r"1 file in ana/./#recycle", of_ana)) == 3
-    assert " and those in 2 more folders will not be imported" in of_ana
-    assert importer.job.notices.state is ImporterState.OK
-
-
-def test_of_a_large_snapshot_only_a_part_is_counted(inbox: Inbox) -> None:
-    (inbox.root / "ana/.snapshot").mkdir(parents=True)
-    for number in range(1_500):
-        (inbox.root / f"ana/.snapshot/{number}.json").touch()
-    inbox.importer(settle_s=0).round()
-    assert inbox.notices[0].startswith("1,000 files or more in ana/.snapshot will not")
-
-
 def test_what_is_no_file_is_left_untouched_and_links_are_not_followed(inbox: Inbox) -> None:
     target = drop(inbox.root.parent, "outside/secret.json")
     (inbox.root / "ana").mkdir()
@@ -443,17 +408,3 @@ def test_a_folder_is_looked_through_again_after_the_interval_or_ten_times_what_a
     inbox.advance(1)
     importer.turn()
     assert inbox.outcomes() == {"ana/1.json": "done"}
-
-
-def test_an_importer_whose_folder_was_emptied_goes_on(inbox: Inbox) -> None:
-    importer = inbox.importer()
-    importer.round()
-    with inbox.drop("ana/0.json").open("r+b"):
-        importer.round()
-        for path in sorted(inbox.root.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-    inbox.drop("ana/1.json")
-    importer.round()
-    assert inbox.outcomes() == {"ana/1.json": "done"}
-    assert importer.summary().waiting == 0
-    assert inbox.is_tidy()

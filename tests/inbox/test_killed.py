@@ -3,27 +3,25 @@
 import contextlib
 import itertools
 import os
-import re
 import signal
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from importer import outcomes, recovery
-from importer.job import Observer, Step
+from importer import outcomes
+from importer.claims import File
+from importer.job import Job, Observer, Step
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
-from resumes.store import accounts, import_history, open_store, stored_resumes
+from resumes.store import accounts, import_history, stored_resumes
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
-from resumes.store.transfer import backups
 from resumes.store.transfer.account_import import import_account
-from tests.support.clocks import SteppingClock
 from tests.support.inbox import oracle
 from tests.support.inbox.builders import (
-    FakeMonotonic,
     Inbox,
     Killed,
     Moment,
@@ -60,9 +58,24 @@ def test_killed_at_every_step_each_file_is_imported_exactly_once(
     kill_at_every_step(drain, fresh, kills=kills, stride=stride)
 
 
-def test_the_table_of_recovery_has_every_state() -> None:
-    rows = re.findall(r"^    (\w+)", recovery.__doc__ or "", re.MULTILINE)
-    assert rows == ["state", *recovery.State]
+def test_a_bundle_that_is_replaced_between_two_kills_is_a_new_file(
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second kill comes when it was read under its old claim, and has not left yet."""
+    bundle = inbox.drop("ana/b.jsonl", lines(*"1234"))
+    die(inbox.importer(settle_s=0, slice_items=2, observe=killing_at(Moment.COMMITTED)))
+
+    def kill(job: Job, files: Iterable[File]) -> None:
+        if [*files]:
+            raise Killed
+
+    change = during(Step.RECOVERED, lambda: bundle.write_bytes(lines(*"abcde")))
+    with monkeypatch.context() as faults:
+        faults.setattr(Job, "depart", kill)
+        die(inbox.importer(settle_s=5, slice_items=2, observe=change))
+    importer = inbox.importer(settle_s=0, slice_items=2)
+    inbox.rounds(importer, 3, 6)
+    assert inbox.names() == [*"12abcde"]
 
 
 def test_no_report_lies_alone_when_an_importer_is_killed_as_it_removes_several(
@@ -87,30 +100,6 @@ def test_no_report_lies_alone_when_an_importer_is_killed_as_it_removes_several(
     die(inbox.importer(observe=killing_at_step(Step.REPORTS_TIDIED, 1)))
     inbox.importer().round()
     oracle.check_reports(inbox.root)
-
-
-@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.COMMITTED])
-def test_a_file_whose_deleted_account_is_restored_after_it_was_forgotten_is_stored_once(
-    root: Path, clock: SteppingClock, monotonic: FakeMonotonic, tmp_path: Path, moment: Moment
-) -> None:
-    url, backup = f"sqlite:///{tmp_path / 'restored.db'}", tmp_path / "backup.db"
-    with open_store(url, clock=clock) as store:
-        inbox = Inbox(store, root, clock, monotonic)
-        inbox.drop("ana/ada.json", a_document("Ada"))
-        die(inbox.importer(observe=killing_at(moment)))
-        backups.back_up(store, backup)
-        accounts.delete_account(store, "ana", with_resumes=True)
-        inbox.importer().round()
-        inbox.close()
-        assert inbox.names_below("ana") == ["ada.json"]
-    backups.restore(backup, url)
-    with open_store(url, clock=clock) as inbox.store:
-        inbox.importer().round()
-        # What was under way is not known any more, and content that was stored is.
-        is_known = moment is Moment.COMMITTED
-        assert inbox.counts("done", "duplicate") == [not is_known, is_known]
-        assert inbox.names() == ["Ada"]
-        inbox.close()
 
 
 @pytest.mark.parametrize("name", ["ana/1.json", "ana/deep/1.json", "1.json", "ana/1.ndjson"])
@@ -370,20 +359,6 @@ def test_what_a_dead_importer_had_is_gone_on_with_by_one_that_runs(inbox: Inbox)
     assert inbox.is_tidy()
 
 
-def test_what_lies_about_of_an_importer_s_own_and_says_nothing_is_in_nobody_s_way(
-    inbox: Inbox,
-) -> None:
-    for content in (b"", b"[]\n5\nnull\n", b"\xff\xfe\x00", b"[" * 100_000, b'{"id": "../../x"}'):
-        inbox.drop("ana/1.json", a_document(f"{content[:9]!r}"))
-        die(inbox.importer(observe=killing_at(Moment.NOTED)))
-        for path in inbox.root.glob(".importer/*.files"):
-            if path.is_file():
-                path.write_bytes(content)
-        inbox.importer().round()
-    assert len(inbox.names()) == 5
-    assert inbox.counts("done", "failed", "duplicate") == [5, 0, 0]
-
-
 def write_on(root: Path, content: bytes) -> None:
     """A writer that has kept the file open, by another name here, writes it anew, once."""
     alias = root.parent / "alias"
@@ -417,29 +392,32 @@ def test_what_is_written_on_and_cannot_be_put_back_for_now_is_put_back_later(inb
     assert inbox.is_tidy()
 
 
-def test_what_went_back_and_somebody_takes_away_is_forgotten(inbox: Inbox) -> None:
-    path = inbox.drop("ana/cv.json", a_document("First"))
-    os.link(path, inbox.root.parent / "alias")
-    importer = inbox.importer(observe=during(Moment.COMMITTED, lambda: write_on(inbox.root, b"{")))
-    importer.round()
-    assert importer.schedule.awaited == ["ana/cv.json"]
-    path.unlink()
-    notices = len(inbox.notices)
-    inbox.advance(5)
+@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ])
+def test_i17_a_file_of_a_dead_importer_that_a_link_leads_to_by_now_is_gone(
+    inbox: Inbox, moment: Moment
+) -> None:
+    folder, elsewhere = inbox.root / "ana", inbox.root.with_name("elsewhere")
+    inbox.drop("ana/1.json")
+    die(inbox.importer(settle_s=0, observe=killing_at(moment)))
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    importer = inbox.importer(settle_s=0)
     inbox.rounds(importer, 2, 5)
-    assert importer.schedule.awaited == []
-    assert inbox.notices[notices:] == []
-    assert inbox.is_tidy()
+    assert (importer.summary().waiting, importer.summary().stuck, inbox.names()) == (0, 0, [])
+    assert importer.job.notices.findings() == ()
 
 
 def test_without_the_note_of_what_was_under_way_nothing_is_begun(inbox: Inbox) -> None:
     inbox.drop("ana/1.json")
     die(inbox.importer(settle_s=0, observe=killing_at(Moment.READ)))
     (note,) = inbox.root.glob(".importer/*.files")
+    noted = note.read_text()
     note.chmod(0)
     with bound_by_permissions(), pytest.raises(InvalidArgument, match="Permission denied"):
         inbox.importer(settle_s=0)
     note.chmod(0o600)
     inbox.importer(settle_s=0).round()
     assert inbox.outcomes() == {"ana/1.json": "done"}
+    (row,) = inbox.rows()
+    assert row.claim_id not in noted  # a new file, for only one that was being read is read alone
     assert inbox.is_tidy()

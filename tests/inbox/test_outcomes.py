@@ -2,11 +2,9 @@
 
 import errno
 import hashlib
-import itertools
 import json
 import os
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +13,11 @@ from typing import BinaryIO
 import pytest
 
 from importer import files, filing
-from importer.job import ReadFile, Step
+from importer.claims import File
+from importer.job import Step
 from resumes.store import accounts, stored_resumes
 from tests.support.inbox.builders import (
     Inbox,
-    Killed,
     Moment,
     bound_by_permissions,
     die,
@@ -341,28 +339,6 @@ def test_what_is_written_to_a_file_or_its_place_before_it_is_copied_is_a_file_of
     assert inbox.counts("done") == [files]
 
 
-@pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
-def test_of_files_that_are_copied_away_each_is_known_after_a_kill_and_so_is_a_new_version(
-    inbox: Inbox, other_disk: Path, moment: Moment
-) -> None:
-    steps = itertools.count()
-
-    def die_at_the_second() -> None:
-        if next(steps) == 1:
-            raise Killed
-
-    inbox.drop("ana/a.json", a_document("a"))
-    inbox.drop("ana/b.json", a_document("b"))
-    die(inbox.importer(settle_s=0, observe=during(moment, die_at_the_second)))
-    for name in ("a", "b"):
-        inbox.drop(f"ana/{name}.json", a_document(f"new {name}"))
-    inbox.rounds(inbox.importer(settle_s=0), 3)
-    assert sorted(inbox.names()) == ["a", "b", "new a", "new b"]
-    assert inbox.counts("done", "duplicate") == [4, 0]
-    assert inbox.names_below("ana") == []
-    assert inbox.is_tidy()
-
-
 def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
     inbox: Inbox, other_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,8 +379,8 @@ def test_what_is_written_while_it_is_copied_is_a_new_version(
 
     with path.open("r+b") as writer:
 
-        def copy(work: ReadFile, source: int, target: Path) -> None:
-            copy_as_read(work, source, target)
+        def copy(file: File, source: int, target: Path) -> None:
+            copy_as_read(file, source, target)
             if (content := next(contents, None)) is not None:
                 writer.write(content)
                 writer.truncate()
@@ -456,8 +432,12 @@ def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
     ]
     summary = importer.summary()
     assert (summary.failed, summary.done, summary.waiting, summary.stuck) == (1, 1, 0, 0)
-    (report,) = inbox.names_below("_failed/too_large")
-    assert filing.load_report(inbox.root / "_failed/too_large" / report)["file"] == f"ana/{name}"
+    (report,) = (inbox.root / "_failed/too_large").glob("cv-*")
+    assert filing.load_report(report)["file"] == f"ana/{name}"
+    written_at = report.stat().st_mtime_ns
+    inbox.advance(60)
+    importer.round()
+    assert report.stat().st_mtime_ns == written_at
     assert [row.reason for row in inbox.rows()] == [None, "too_large"]
     assert inbox.names_below("ana") == [name]
     path.unlink()
@@ -467,6 +447,21 @@ def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
     assert inbox.names_below("_failed") == []
     assert (importer.summary().failed, len(inbox.files)) == (1, 2)
     assert inbox.is_tidy()
+
+
+@pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
+@pytest.mark.parametrize("content", [a_document("Ada"), b"nonsense"], ids=["valid", "rejected"])
+def test_what_is_killed_on_its_way_to_another_disk_is_not_imported_again_if_its_name_is_taken(
+    inbox: Inbox, other_disk: Path, content: bytes, moment: Moment
+) -> None:
+    inbox.drop("ana/cv.json", content)
+    die(inbox.importer(settle_s=0, observe=killing_at(moment)))
+    for entry in stored_resumes.list_page(inbox.store, inbox.ana.id).entries:
+        stored_resumes.delete_resume(inbox.store, inbox.ana.id, entry.id)
+    inbox.drop("ana/cv.json", a_document("Bob"))
+    inbox.rounds(inbox.importer(settle_s=0), 2, 5)
+    assert inbox.names() == ["Bob"]
+    assert len(inbox.filed("_done")) + len(inbox.filed("_failed")) == 2
 
 
 @pytest.mark.parametrize("content", ["valid", "set aside", "rejected", "held", "duplicate"])
@@ -524,39 +519,6 @@ def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its
     assert accounts.get_account(inbox.store, "eve").resume_count == (
         content in ("valid", "set aside", "duplicate")
     )
-
-
-class Patience(threading.Event):
-    """A stop that is waited for a few times only."""
-
-    waits = 0
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.waits += 1
-        assert self.waits < 20
-        return super().wait(timeout)
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [("cv.json", "too_large"), ("cv.ndjson", "invalid_json"), ("cv.zip", "invalid_archive")],
-)
-def test_a_drain_waits_for_no_room_and_orderly_ends_without_it_are_no_crashes(
-    inbox: Inbox, name: str, reason: str
-) -> None:
-    def act(mounts: Mounts) -> None:
-        filler = mounts.mount(inbox.root / "_failed", 4_000_000) / "filler"
-        filler.write_bytes(b"x" * 2_000_000)
-        inbox.drop(f"ana/{name}", b"nonsense\n".ljust(2_200_000))
-        for _ in range(3):
-            summary = inbox.drain(settle_s=0.02, stop=Patience())
-            assert (summary.failed, summary.waiting, summary.stuck) == (0, 1, 1)
-        filler.unlink()
-        assert inbox.drain(settle_s=0.02).failed == 1
-        assert inbox.report("_failed")["reason"] == reason
-        assert inbox.names_below("ana") == []
-
-    with_mounts(act)
 
 
 def _to_a_pipe(aside: Path) -> None:

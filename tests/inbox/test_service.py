@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from importer.helper import SILENT_S, SLOT
+from importer.notices import FileReport
 from importer.options import Options
 from importer.service import Maintenance, Progress, Summary, watch
 from importer.slots import Slot
@@ -18,20 +20,13 @@ from importer.watcher import Watcher
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.health.findings import installation_of
-from resumes.settings import Settings, load_settings
+from resumes.settings import Settings
 from resumes.store import import_requests, importers, plans
-from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
 from resumes.store.importers import ImporterState
 from tests.support.inbox.builders import Inbox, drop, wait_until
 from tests.support.resumes import a_document
 from tests.support.store.builders import Busy, end_thread
-
-
-def test_the_defaults_are_those_of_the_settings() -> None:
-    settings, options = load_settings(), Options()
-    for name in (*("settle_s", "poll", "done_keep_days", "on_import", "format"), "max_file_bytes"):
-        assert getattr(options, name) == getattr(settings, name)
 
 
 def test_an_importer_ends_when_a_thread_ended_that_it_cannot_do_without(inbox: Inbox) -> None:
@@ -78,27 +73,6 @@ def test_a_root_that_cannot_be_used_is_refused(
     make(root)
     with pytest.raises(InvalidArgument, match="elsewhere"):
         inbox.drain(root)
-
-
-def test_files_are_imported_released_and_retried_as_is_asked_until_it_is_stopped(
-    inbox: Inbox,
-) -> None:
-    inbox.limit(1)
-    with inbox.watched(scan_s=600) as summaries:
-        inbox.drop("ana/1.json", a_document("1"))
-        wait_until(lambda: inbox.names() == ["1"])
-        inbox.drop("ana/new/folder/2.json", a_document("2"))
-        inbox.drop("ana/bad.json", b"{")
-        wait_until(lambda: inbox.counts("held", "failed") == [1, 1])
-        inbox.limit(3)
-        wait_until(lambda: inbox.names() == ["1", "2"])
-        (path,) = inbox.filed("_failed")
-        path.write_bytes(a_document("3"))
-        failed = inbox.rows(outcome=FileOutcome.FAILED)
-        import_requests.request_files(inbox.store, failed, RequestKind.RETRY)
-        wait_until(lambda: inbox.names() == ["1", "2", "3"])
-    assert summaries[0].done == 3
-    assert inbox.is_tidy()
 
 
 @pytest.mark.parametrize("poll", [False, True], ids=["by events", "by scans"])
@@ -252,6 +226,47 @@ def test_no_new_file_is_taken_while_a_helper_of_an_importer_that_is_gone_lives(
     helper.leave()
     importer.round()
     assert inbox.names() == ["1"]
+
+
+def test_files_that_a_helper_had_not_noted_when_it_died_are_imported(inbox: Inbox) -> None:
+    (inbox.root / "ana").mkdir()
+    importer = inbox.importer()
+    importer.round()
+    inbox.drop("ana/1.json", a_document("1"))
+    importer.intake.force()
+    importer.intake.look()
+    assert len(importer.intake.next_batch(SLOT)) == 1
+    importer.round()
+    assert inbox.names() == ["1"]
+
+
+def test_a_helper_may_start_slowly_says_at_once_what_it_did_and_keeps_no_process_from_ending(
+    inbox: Inbox,
+) -> None:
+    (inbox.root / "ana").mkdir()
+    importer = inbox.importer(helper_from=1)
+    importer.round()
+    for number in range(3):
+        inbox.drop(f"ana/{number}.json", a_document(str(number)))
+    importer.intake.force()
+    importer.intake.look()
+    before, helper = set(threading.enumerate()), importer.helper
+    helper.supervise(backlog=3, is_working=False)
+    assert all(thread.daemon for thread in set(threading.enumerate()) - before)
+    inbox.advance(2 * SILENT_S)
+    helper.watch_over()
+    wait_until(lambda: any(True for _ in helper.iter_answers()))
+    batch = importer.intake.next_batch(SLOT)
+    assert len(batch) == 3
+    helper.give(batch)
+    told: list[FileReport] = []
+
+    def is_told() -> bool:
+        for answer in helper.iter_answers():
+            told.extend(answer.reports)
+        return len(told) == 3
+
+    wait_until(is_told)
 
 
 def test_once_waits_for_an_importer_that_is_running(inbox: Inbox) -> None:

@@ -1,15 +1,12 @@
 """Stores, disks and folders that cannot be used for a while."""
 
-import contextlib
 import errno
 import itertools
 import os
 import shutil
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +33,6 @@ from tests.support.inbox.builders import (
 )
 from tests.support.resumes import a_document
 from tests.support.store.builders import Busy, damage
-from tests.support.waiting import children_of
 
 NOTHING_NEW = "No new files will be imported until this is resolved"
 
@@ -113,21 +109,12 @@ def test_after_an_unknown_outcome_the_ledger_decides(
     importer = inbox.importer()
     inbox.drop("ana/1.json", a_document("1"))
     with monkeypatch.context() as patch:
-        patch.setattr("importer.pipeline.create_files", unknown)
+        patch.setattr("importer.ledger.create_files", unknown)
         with pytest.raises(OutcomeUnknown):
             importer.round()
     importer.round()
     assert inbox.names() == ["1"]
     assert inbox.counts("done", "duplicate") == [1, 0]
-
-
-def test_a_drain_gives_up_when_the_store_stays_out_of_reach(inbox: Inbox, busy: Busy) -> None:
-    inbox.drop("ana/1.json")
-    with busy.held(), pytest.raises(StoreUnavailable):
-        inbox.drain(write_timeout_s=0.05)
-    (notice,) = inbox.notices
-    assert notice.startswith("The store is busy")
-    assert notice.endswith(NOTHING_NEW)
 
 
 def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
@@ -188,29 +175,6 @@ def test_a_full_disk_stops_the_round_is_named_and_changes_nothing(inbox: Inbox) 
     assert inbox.counts("done", "duplicate") == [1, 0]
 
 
-def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
-    inbox: Inbox,
-) -> None:
-    alias = inbox.root.parent / "alias"
-    os.link(inbox.drop("ana/cv.json", a_document("First")), alias)
-    full: list[Any] = []
-
-    def write_on() -> None:
-        if "First" in alias.read_text():
-            alias.write_bytes(a_document("Second"))
-            full.append(a_full_disk())
-            full[0].__enter__()
-
-    importer = inbox.importer(observe=during(Moment.COMMITTED, write_on))
-    with contextlib.suppress(OSError):  # nothing can be noted
-        importer.round()
-    full[0].__exit__(None, None, None)
-    inbox.rounds(importer, 4, 5)
-    assert inbox.names() == ["First", "Second"]
-    assert not importer.schedule.is_stuck
-    assert inbox.is_tidy()
-
-
 # What may not be read, taken, looked into or put away
 
 
@@ -230,6 +194,29 @@ def test_a_file_that_may_not_be_read_fails_after_twelve_settling_times(inbox: In
     assert (failed.reason, failed.message) == ("unreadable", "Cannot read it: Permission denied")
     assert f"resumes imports retry {failed.claim_id}" in inbox.report("_failed")["hint"]
     assert inbox.outcomes()["ana/2.json"] == "held"
+
+
+@pytest.mark.parametrize("what", ["a folder", "an account"])
+def test_what_was_found_in_a_folder_that_is_replaced_is_found_no_more(
+    inbox: Inbox, what: str
+) -> None:
+    importer = inbox.importer(settle_s=0)
+    importer.round()
+    if what == "a folder":
+        sub = inbox.root / "ana" / "sub"
+        sub.mkdir(parents=True)
+        sub.chmod(0)
+    else:
+        held = inbox.root / "_held" / "ghost"
+        held.mkdir(parents=True)
+        (held / f"{1:024}-{'f' * 16}-x.json").write_bytes(a_document("x"))
+    with bound_by_permissions():
+        inbox.rounds(importer, 3, 100)
+        assert len(importer.job.notices.findings()) == 1
+    shutil.rmtree(inbox.root)
+    (inbox.root / "ana").mkdir(parents=True)
+    inbox.rounds(importer, 3, 100)
+    assert importer.job.notices.findings() == ()
 
 
 @pytest.mark.parametrize("goes", ["nothing", "the file", "its folder"])
@@ -441,28 +428,6 @@ def test_a_folder_of_its_own_that_somebody_tidies_away_is_made_anew(inbox: Inbox
     assert watched_folder.find_owner(inbox.root) == watched_folder.owner_of(inbox.store)
 
 
-@pytest.mark.parametrize("moved", ["inbox", "srv"])
-def test_a_root_that_was_moved_and_has_a_link_in_its_place_is_imported_from(
-    inbox: Inbox, tmp_path: Path, moved: str
-) -> None:
-    root = tmp_path / "srv" / "inbox"
-    root.mkdir(parents=True)
-    inbox.root = root
-    importer = inbox.importer(account="ana", settle_s=0)
-    inbox.drop("ana/1.json")
-    importer.round()
-    place = root if moved == "inbox" else root.parent
-    place.symlink_to(place.rename(tmp_path / "big"))
-    for name in ("ana/2.json", "ana/sub/3.json", "4.json"):
-        inbox.drop(name)
-    inbox.drop("ana/bad.json", b"{")
-    inbox.drop("ana/5.ndjson", lines("5a", "5b"))
-    importer.round()
-    assert inbox.notices == []
-    assert inbox.counts("done", "failed") == [5, 1]
-    assert inbox.is_tidy()
-
-
 def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(inbox: Inbox) -> None:
     inbox.account("bo")
     paths = [inbox.drop(f"{name}/1.json") for name in ("ana", "bo", "nobody")]
@@ -488,6 +453,9 @@ def test_a_drain_waits_for_what_settles_and_not_when_it_is_stopped(inbox: Inbox)
     assert inbox.notices == []
 
 
+# The watched folder itself
+
+
 def test_a_drain_that_waits_for_long_says_for_what(inbox: Inbox) -> None:
     inbox.drop("ana/\x1b.json", b"{")
     stop = threading.Event()
@@ -502,9 +470,6 @@ def test_a_drain_that_waits_for_long_says_for_what(inbox: Inbox) -> None:
     assert inbox.notices == [
         "Waiting for ana/\\x1b.json: incomplete, not readable, or still open for writing"
     ]
-
-
-# The watched folder itself
 
 
 def test_a_folder_that_is_closed_ends_no_importer_and_lets_it_end(
@@ -525,42 +490,13 @@ def test_a_folder_that_is_closed_ends_no_importer_and_lets_it_end(
     assert [one.done for one in summaries] == [1]
 
 
-@pytest.mark.slow
-def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
-    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inbox.limit(None)
-    obstacle = inbox.drop("_done", b"in the way")
-    for number in range(100):
-        inbox.drop(f"ana/{number}.json", a_document(str(number)))
-    importer = inbox.importer(settle_s=0, batch_files=2, helper_from=10)
-
-    before = {*children_of(os.getpid())}
-
-    def turn_until(is_so: Callable[[], bool]) -> None:
-        def is_so_after_a_turn() -> bool:
-            inbox.advance(1)
-            importer.turn()
-            return is_so()
-
-        wait_until(is_so_after_a_turn)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(importer, "_take", lambda: None)  # all is left to the helper
-        turn_until(lambda: importer.schedule.is_stuck)
-    (pid,) = {*children_of(os.getpid())} - before
-    os.kill(pid, signal.SIGSTOP)
-    obstacle.unlink()
-    turn_until(lambda: len(inbox.files) == 100)
-
-
 def test_of_many_findings_the_worst_ten_are_shown() -> None:
     notices = Notices(lambda sentence: None)
-    notices.find("watching", ImporterState.POLLING, "Folders are polled")
+    notices.find("watching", "Folders are polled", ImporterState.POLLING)
     for number in range(12):
         notices(f"unread ana/{number}", f"Cannot read ana/{number}")
     assert [one.sentence for one in notices.findings()] == [
         f"Cannot read ana/{number}" for number in range(10)
     ]
-    notices.all_over("unread")
+    notices.resolve_all("unread")
     assert [one.sentence for one in notices.findings()] == ["Folders are polled"]

@@ -199,18 +199,6 @@ def test_a_replaced_account_folder_is_watched_again(
     assert bench.told == []
 
 
-def test_an_inbox_that_is_a_link_is_watched_where_it_leads(bench: Bench, tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(bench.root)
-    bench.root = link
-    with Watcher(link, bench.changes, bench.notices, monotonic=bench.monotonic) as watcher:
-        bench.tune(watcher, "ana", "")
-        (tmp_path / "other").mkdir()
-        link.unlink()
-        link.symlink_to(tmp_path / "other")
-        bench.tune(watcher, "ana", "")
-
-
 @pytest.mark.parametrize(
     ("obstacle", "why"),
     [
@@ -278,21 +266,6 @@ def test_it_listens_anew_after_5_minutes_at_a_limit_and_after_10_otherwise(
         bench.monotonic.advance(1)
         bench.scan(watcher)
         assert watcher_threads() != threads
-
-
-def test_a_watcher_that_always_fails_is_told_of_once(bench: Bench) -> None:
-    source = FakeSource(*(RuntimeError("whatever") for _ in range(120)))
-    with Watcher(
-        bench.root, bench.changes, bench.notices, source=source, monotonic=bench.monotonic
-    ) as watcher:
-        while len(source.made) < 100:
-            bench.monotonic.advance(60.0)
-            bench.scan(watcher)
-            bench.changes.wait(0.001)
-    assert len(bench.told) == 1
-    assert bench.notices.state is ImporterState.DEGRADED
-    assert bench.marked_all >= 7
-    assert not bench.is_polling
 
 
 @pytest.mark.timing

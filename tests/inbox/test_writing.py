@@ -84,22 +84,6 @@ def test_each_file_has_a_settling_time_of_its_own(inbox: Inbox) -> None:
     assert importer.summary().waiting == 0
 
 
-def test_a_file_that_was_taken_back_and_comes_again_settles_anew(inbox: Inbox) -> None:
-    path = inbox.drop("ana/cv.json", b"{")
-    importer = inbox.importer(settle_s=5)
-    inbox.rounds(importer, 1, 3)
-    away = path.rename(inbox.root.parent / "away")
-    inbox.rounds(importer, 2, 3)
-    away.rename(path)
-    importer.round()
-    inbox.advance(4)
-    importer.round()
-    assert inbox.files == []
-    inbox.advance(1)
-    importer.round()
-    assert inbox.outcomes() == {"ana/cv.json": "failed"}
-
-
 @pytest.mark.parametrize(
     ("settle_s", "quiet_s"), [(0, 60), (1, 60), (5, 60), (10, 120), (3_600, 43_200)]
 )

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import random
+import signal
+import statistics
 import tempfile
 import time
 from collections import defaultdict
@@ -64,6 +66,11 @@ if "writes" in text:
     with open(FILE, "w") as file: file.write("nothing")
     os.rename(FILE, "elsewhere")
 while "floods" in text: sys.stdout.write("x" * 10_000)
+sys.tracebacklimit = 0
+kept = []
+while "hungry" in text: kept.append(bytes(100_000_000))
+if "closes" in text:
+    for number in (1, 2): os.close(number)
 if "hangs" in text: time.sleep(600)
 print(RESUME.replace("Ada Example", name))
 """
@@ -71,9 +78,11 @@ print(RESUME.replace("Ada Example", name))
 ENDS = {
     "crashes": "The analyzer ended by signal 6",
     "floods": "The analyzer wrote more than 2162688 bytes and was stopped",
-    "hangs": "The analyzer did not finish within 3 s and was stopped",
-    "ignores hangs": "The analyzer did not finish within 3 s and was stopped",
-    "forks hangs": "The analyzer did not finish within 3 s and was stopped",
+    "hangs": "The analyzer did not finish within 10 s and was stopped",
+    "ignores hangs": "The analyzer did not finish within 10 s and was stopped",
+    "forks hangs": "The analyzer did not finish within 10 s and was stopped",
+    "closes hangs": "The analyzer did not finish within 10 s and was stopped",
+    "hungry": "The analyzer failed with exit code 1: MemoryError",
     "changes": "It was changed each time while it was analyzed",
     "forks": None,
     "ignores": None,
@@ -90,7 +99,7 @@ def test_whatever_an_analyzer_does_its_document_ends_and_others_go_on(
     scene.account("ana")
     inbox = scene.root / "ana"
     code = f"INBOX = {str(inbox)!r}\n{MISBEHAVING}"
-    analyzing(scene, tmp_path, code, analyzer_timeout_s=3, analyzers=2)
+    analyzing(scene, tmp_path, code, analyzer_timeout_s=10, analyzers=2)
     with scene.watched(settle_s=0.1):
         for number, behavior in enumerate(ENDS):
             scene.drop(f"ana/{number}.pdf", f"%PDF-1.7 of {number} {behavior}".encode())
@@ -111,6 +120,40 @@ def test_whatever_an_analyzer_does_its_document_ends_and_others_go_on(
         if message is not None
     }
     none_is_left(tmp_path, temporary)
+
+
+@pytest.mark.timing
+def test_json_files_take_at_most_a_fifth_longer_while_analyzers_are_busy(
+    scene: Scene, tmp_path: Path, temporary: Path
+) -> None:
+    scene.account("ana")
+    analyzing(scene, tmp_path, "while True: pass", analyzers=2, analyzer_timeout_s=900)
+    ratios = []
+    with scene.watched():
+        for number in range(2):
+            scene.drop(f"ana/{number}.pdf", f"%PDF-1.7 of {number}".encode())
+        scene.wait_until(lambda: len(told(tmp_path, "pid")) == 2)
+        import_s(scene, "first")
+        for number in range(40):
+            took_s = {}
+            for state in random.sample((signal.SIGSTOP, signal.SIGCONT), 2):
+                for pid in told(tmp_path, "pid"):
+                    os.kill(int(pid), state)
+                took_s[state] = import_s(scene, f"{number} {state.name}")
+            ratios.append(took_s[signal.SIGCONT] / took_s[signal.SIGSTOP])
+    assert statistics.median(ratios) <= 1.2, ratios
+
+
+def import_s(scene: Scene, name: str) -> float:
+    """Return how long the import of 300 files takes."""
+    (made := scene.home / name).mkdir()
+    for number in range(300):
+        (made / f"{name} {number}.json").write_bytes(a_document(f"{name} {number}"))
+    started = time.monotonic()
+    for path in made.iterdir():
+        path.rename(scene.root / "ana" / path.name)
+    wait_until(lambda: not [*(scene.root / "ana").glob("*.json")])
+    return time.monotonic() - started
 
 
 TELLING = """
