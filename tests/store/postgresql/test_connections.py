@@ -1,4 +1,4 @@
-"""Connections to a server: one for each thread, that give up, end, and leave nothing behind."""
+"""Connections to a server: shared by threads, they give up, end, and leave nothing behind."""
 
 import time
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
+from sqlmodel import Session
 
 from resumes import analyzer
 from resumes.errors import StatementRefused, StoreUnavailable
@@ -26,15 +27,14 @@ from resumes.store.postgresql.connection import (
     classify_error,
     connect,
     explain,
-    is_usable,
     postgres_engine,
 )
-from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST
+from resumes.store.postgresql.store import BEGIN, LONG_TIMEOUT_S, RANDOM_PAGE_COST
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
 from resumes.store.write_queue import LostRace
 from tests.support.api.serving import make_certificate
-from tests.support.postgres import Server, free_port, pooler
+from tests.support.postgres import Server, count_sessions, free_port, pooler, running
 from tests.support.proxy import Fault, Proxy
 from tests.support.resumes import a_document, a_resume
 from tests.support.store.builders import fill_store, held_by, made_ids
@@ -46,23 +46,40 @@ def backend_id(store: Store) -> int:
         return int(driver(connection).info.backend_pid)
 
 
-def test_each_thread_keeps_a_connection_of_its_own_until_it_is_ended(
+def test_threads_use_one_connection_after_the_other_until_it_is_ended(
     store: Store, server: Server
 ) -> None:
     first = backend_id(store)
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(backend_id, store).result() != first
-    with pytest.raises(StatementRefused, match="DivisionByZero"), store.read() as connection:
-        connection.execute(text("SELECT 1 / 0"))
-    assert backend_id(store) == first  # an error of a statement ends none
-    server.execute(f"SELECT pg_terminate_backend({first})")
-    wait_until(lambda: not server.execute(f"SELECT 1 FROM pg_stat_activity WHERE pid = {first}"))
-    assert backend_id(store) != first
+        assert pool.submit(backend_id, store).result() == first
+        with pytest.raises(StatementRefused, match="DivisionByZero"), store.read() as connection:
+            connection.execute(text("SELECT 1 / 0"))
+        assert backend_id(store) == first  # an error of a statement ends none
+        with store.read():
+            second = pool.submit(backend_id, store).result()
+    assert second != first
+    for backend in (first, second):
+        server.execute(f"SELECT pg_terminate_backend({backend})")
+    gone = f"SELECT 1 FROM pg_stat_activity WHERE pid IN ({first}, {second})"
+    wait_until(lambda: not server.execute(gone))
+    assert backend_id(store) not in (first, second)
     with (
         pytest.raises(StoreUnavailable, match="is unavailable: terminating connection"),
         store.read() as connection,
     ):
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert plans.list_plans(store)
+
+
+def test_rows_that_are_not_read_to_their_end_keep_no_thread_waiting(store: Store) -> None:
+    def read_some() -> None:
+        with store.read() as connection:
+            rows = driver(connection).cursor().stream("SELECT generate_series(1, 100000)")
+            assert next(rows) == (1,)
+            raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        read_some()
     assert plans.list_plans(store)
 
 
@@ -72,11 +89,14 @@ def test_each_statement_sees_what_is_committed_when_it_starts_and_a_snapshot_doe
     fill_store(store)
     before = held_by(store)
     with store.snapshot() as snapshot, store.read() as connection:
+        assert driver(snapshot).timeout_s == LONG_TIMEOUT_S > driver(connection).timeout_s
         assert digest_tables(snapshot) == before
         accounts.create_account(store, "late")
         assert connection.execute(text("SELECT count(*) FROM accounts")).scalar() == 3
         assert digest_tables(snapshot) == before
     assert held_by(store) != before
+    with store.read() as first, store.read() as second:  # the same connections
+        assert LONG_TIMEOUT_S not in (driver(first).timeout_s, driver(second).timeout_s)
 
 
 def test_any_form_of_the_address_opens_it_and_none_shows_the_password(
@@ -117,13 +137,25 @@ def test_who_only_looks_does_not_wait_for_ever(url: str) -> None:
 def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> None:
     engine = postgres_engine(PostgresAddress(url), timeout_s=0.3)
     with engine.connect() as first, engine.connect() as idle:
+        driver(idle).execute("SELECT 1")
         with pytest.raises(ServerTimeout, match=r"did not respond within 0\.3 seconds"):
             driver(first).execute("SELECT pg_sleep(30)")
         for given_up in (first, idle):
-            assert not is_usable(driver(given_up))
+            assert not driver(given_up).is_usable
         with engine.connect() as anew:
-            assert is_usable(driver(anew))
+            assert driver(anew).is_usable
         first.invalidate()
+
+
+def test_a_slow_call_costs_no_connection_that_has_had_answers_since_it_began(url: str) -> None:
+    engine = postgres_engine(PostgresAddress(url), timeout_s=2)
+    with engine.connect() as slow, engine.connect() as other, ThreadPoolExecutor(1) as pool:
+        call = pool.submit(driver(slow).execute, "SELECT pg_sleep(30)")
+        wait_until(lambda: count_sessions(url, "wait_event = 'PgSleep'") == 1)
+        driver(other).execute("SELECT 1")
+        assert isinstance(call.exception(), ServerTimeout)
+        assert driver(other).is_usable
+        slow.invalidate()
 
 
 ADD_PLANS = "INSERT INTO plans (name, api_listing) SELECT unnest(%s::text[]), true"
@@ -137,7 +169,7 @@ def raw(url: str) -> Iterator[TimeoutConnection]:
 
 
 def names(connection: TimeoutConnection) -> list[str]:
-    return [name for (name,) in connection.run("SELECT name FROM plans ORDER BY name")]
+    return [name for (name,) in connection.execute("SELECT name FROM plans ORDER BY name")]
 
 
 def test_what_is_run_later_is_run_before_what_is_asked_next(url: str) -> None:
@@ -174,15 +206,15 @@ def test_a_query_that_is_sent_with_changes_does_not_see_them_and_counts_them(url
 def test_a_transaction_begins_with_its_first_statement(url: str) -> None:
     with raw(url) as connection:
         for statement in (
-            partial(connection.run, "SELECT %s::text", ["a"]),
-            partial(connection.execute, "SELECT 'a'"),
+            partial(connection.execute, "SELECT %s::text", ["a"]),
+            partial(connection.cursor().execute, "SELECT 'a'"),
             partial(connection.run_with_later, "SELECT 'a'"),
         ):
             connection.begin("BEGIN;SET LOCAL lock_timeout = '7s'")
             assert "a" in next(iter(statement()))
-            assert connection.run("SHOW lock_timeout").fetchone() == ("7s",)
+            assert connection.execute("SHOW lock_timeout").fetchone() == ("7s",)
             connection.rollback()
-            assert connection.run("SHOW lock_timeout").fetchone() == ("0",)
+            assert connection.execute("SHOW lock_timeout").fetchone() == ("0",)
 
 
 def test_values_arrive_as_they_are_or_not_at_all(url: str) -> None:
@@ -190,13 +222,13 @@ def test_values_arrive_as_they_are_or_not_at_all(url: str) -> None:
     large = "ü" * 3_000_000
     values = ["ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", bytearray(b"x"), None, large]
     with raw(url) as connection:
-        assert connection.run(sql, values).fetchone() == (
+        assert connection.execute(sql, values).fetchone() == (
             "ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", b"x", None, len(large),
         )  # fmt: skip
         for text_, error in (("cut\0off", psycopg.DataError), ("\udcff", UnicodeEncodeError)):
             with pytest.raises(error):
-                connection.run("SELECT %s::text", [text_])
-        assert connection.run("SELECT 1 WHERE false").fetchone() is None
+                connection.execute("SELECT %s::text", [text_])
+        assert connection.execute("SELECT 1 WHERE false").fetchone() is None
 
 
 def test_a_statement_in_arrays_finds_what_it_finds_for_each_row(
@@ -222,7 +254,7 @@ def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
         with connection.begin():
             for _ in range(20):
                 raw.execute("SELECT count(*) FROM plans WHERE name = %s", ["free"])
-                raw.run("SELECT count(*) FROM plans WHERE name = ANY(%s)", [["free", "pro"]])
+                raw.execute("SELECT count(*) FROM plans WHERE name = ANY(%s)", [["free", "pro"]])
             assert connection.execute(text("SHOW lock_timeout")).scalar() == "2s"
         assert raw.execute("SELECT name, setting FROM pg_settings").fetchall() == before
         assert raw.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
@@ -277,7 +309,7 @@ def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_
         psycopg.connect("postgresql://ana@127.0.0.1:1/db", connect_timeout=2)
     assert classify_error(lost.value) is ErrorClass.UNAVAILABLE
     assert classify_error(ValueError("x")) is ErrorClass.OTHER
-    for state in ("0A000", "25006", "57P01", "57P03", "08006", "53300"):
+    for state in ("25006", "57P01", "57P03", "08006", "53300"):
         error = psycopg.errors.lookup(state)("no")
         assert classify_error(error) is ErrorClass.UNAVAILABLE, state
     told = explain(psycopg.OperationalError("connection refused"), "postgresql://host/db")
@@ -287,6 +319,29 @@ def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_
     with engine.connect() as connection, pytest.raises(DBAPIError) as caught:
         connection.execute(text("SELECT 1 / 0, CAST(:secret AS text)"), {"secret": "planted"})
     assert "planted" not in str(caught.value)
+
+
+def test_a_statement_that_the_server_does_not_support_is_no_outage_unless_the_server_is_a_standby(
+    server: Server, url: str
+) -> None:
+    unsupported = "SELECT count(*) FROM accounts FOR UPDATE"
+    runs: list[Session] = []
+
+    def change(session: Session) -> None:
+        runs.append(session)
+        driver(session.connection()).execute(unsupported)
+
+    with open_store(url) as store, pytest.raises(StoreUnavailable, match="cannot be used"):
+        store.write(change)
+    assert len(runs) == 1  # it is not tried again and again
+    with running(server.version, is_standby=True) as standby:
+        engine = postgres_engine(PostgresAddress(standby.url()), timeout_s=5, begin=BEGIN)
+        with (
+            pytest.raises(DBAPIError, match="FeatureNotSupported") as refused,
+            engine.begin() as one,
+        ):
+            one.execute(text("SELECT 1"))
+        assert classify_error(refused.value) is ErrorClass.UNAVAILABLE
 
 
 COST = "SELECT setting FROM pg_settings WHERE name = 'random_page_cost'"

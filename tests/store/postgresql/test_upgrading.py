@@ -5,7 +5,6 @@ import subprocess
 import textwrap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FuturesTimeoutError
 from pathlib import Path
 from threading import Event
 
@@ -18,7 +17,7 @@ from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.addresses import PostgresAddress
 from resumes.store.postgresql import store as postgresql_store
-from resumes.store.postgresql.store import load_transaction
+from resumes.store.postgresql.store import transaction_on
 from resumes.store.store import close_store, set_facts
 from resumes.store.transfer import copies
 from tests.support.postgres import WAITS, Server, count_sessions, programs
@@ -66,16 +65,16 @@ def rows(url: str, query: str) -> list[tuple[object, ...]]:
         return connection.execute(query.encode()).fetchall()
 
 
-def test_a_table_that_somebody_is_making_at_the_same_moment_is_waited_for(url: str) -> None:
-    # A table's row type comes first, so of two who make it one may be told of that.
-    with psycopg.connect(url, autocommit=True) as other:
-        other.execute("CREATE DOMAIN schema_lock AS integer")
-        with ThreadPoolExecutor(1) as pool:
-            opened = pool.submit(open_store, url)
-            with pytest.raises(FuturesTimeoutError):
-                opened.result(timeout=0.2)
-            other.execute("DROP DOMAIN schema_lock")
-            with opened.result(timeout=30) as store:
+def test_one_of_those_who_open_an_empty_database_makes_the_store_and_the_others_wait(
+    url: str,
+) -> None:
+    with psycopg.connect(url) as other, ThreadPoolExecutor(3) as pool:
+        other.execute("CREATE TABLE plans ()")  # as somebody else may, who is given up
+        opened = [pool.submit(open_store, url) for _ in range(3)]
+        wait_until(lambda: count_sessions(url, WAITS) == 3)
+        other.rollback()
+        for call in opened:
+            with call.result(timeout=30) as store:
                 assert accounts.list_accounts(store) == []
 
 
@@ -94,6 +93,27 @@ def test_an_older_store_is_upgraded_with_what_it_holds_or_stays_as_it_was(
     assert rows(url, "SELECT count(*) FROM documents") == [(1,)]
     with pytest.raises(StoreIncompatible, match=rf"newer version \(schema {NEXT}.* {LAST}\)"):
         open_store(url)
+
+
+REFUSE_ALTER = """
+    CREATE SEQUENCE tries;
+    CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM nextval('tries'); RAISE 'no' USING ERRCODE = '%s'; END $$;
+    CREATE EVENT TRIGGER refuses ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
+        EXECUTE FUNCTION refuse();
+"""
+
+
+@pytest.mark.parametrize("state", ["23505", "XX000"])
+def test_an_error_that_a_migration_would_raise_again_is_told_at_once(
+    url: str, upgrade: Upgrade, state: str
+) -> None:
+    open_store(url).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((REFUSE_ALTER % state).encode())
+        with pytest.raises(StoreUnavailable, match=state):
+            upgrade(url)
+        assert connection.execute("SELECT last_value FROM tries").fetchone() == (1,)
 
 
 def test_s25_a_running_program_writes_no_more_once_a_newer_one_has_upgraded_the_store(
@@ -204,7 +224,7 @@ def test_what_takes_long_has_no_limits_of_the_database(
         pytest.skip(f"PostgreSQL {server.version} has no {setting}")
     server.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET {setting} = '1min'")
     with open_store(url) as store:
-        for transaction in (store.snapshot(), load_transaction(PostgresAddress(url))):
+        for transaction in (store.snapshot(), transaction_on(PostgresAddress(url))):
             with transaction as connection:
                 assert connection.execute(text(f"SHOW {setting}")).scalar() in ("0", "1h")
 
@@ -239,7 +259,7 @@ def test_a_store_that_was_loaded_from_a_dump_of_an_empty_one_is_current_if_it_ha
         [folder / "psql", "--quiet", there], input=dump.stdout, check=True, capture_output=True
     )
     if options:
-        with pytest.raises(StoreIncompatible, match="has tables, but no version of them"):
+        with pytest.raises(StoreIncompatible, match="has tables, but no schema version"):
             open_store(there)
         return
     with open_store(there, upgrade=False) as store:

@@ -8,6 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -42,8 +45,17 @@ from resumes.store.creation import Creation
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql import writer
 from resumes.store.schema import ACCOUNT_TABLES, ResumeRow
+from resumes.store.statements import driver
+from resumes.store.write_queue import LostRace
 from tests.support.clocks import SteppingClock
-from tests.support.postgres import WAITS, Server, count_sessions
+from tests.support.postgres import (
+    WAITS,
+    Server,
+    count_sessions,
+    count_transactions,
+    find_backends,
+    stopped,
+)
 from tests.support.proxy import Fault, Proxy
 from tests.support.resumes import a_claim, a_document, a_resume
 from tests.support.store.builders import (
@@ -52,6 +64,7 @@ from tests.support.store.builders import (
     Seen,
     batched,
     damage,
+    execute,
     hold_writer,
     listed_ids,
     made_ids,
@@ -108,14 +121,6 @@ def test_s8_deletes_in_a_busy_account_leave_a_thread_to_the_others(
     assert listed_ids(store, busy) == []
 
 
-def count_transactions(url: str, *of: AccountInfo) -> int:
-    """How many transactions have created the resumes of these accounts."""
-    with psycopg.connect(url) as connection:
-        sql = "SELECT count(DISTINCT xmin::text) FROM resumes WHERE account_id = ANY(%s)"
-        (count,) = connection.execute(sql, [[account.id for account in of]]).fetchone() or (0,)
-    return int(count)
-
-
 def test_s8_creates_of_accounts_share_a_transaction_and_wait_for_none_that_is_locked(
     store: Store, url: str, an_account: MakeAccount
 ) -> None:
@@ -132,8 +137,9 @@ def test_s8_creates_of_accounts_share_a_transaction_and_wait_for_none_that_is_lo
         return made_ids([await held_up])
 
     assert asyncio.run(create()) == listed_ids(store, busy)
-    assert count_transactions(url, *calm) == 1
-    assert count_transactions(url, busy, *calm) == 2
+    ids = [account.id for account in calm]
+    assert count_transactions(url, *ids) == 1
+    assert count_transactions(url, busy.id, *ids) == 2
     assert accounts.list_wrong(store) == []
 
 
@@ -172,6 +178,32 @@ def test_s8_accounts_that_are_locked_leave_a_thread_to_the_others(
 
     asyncio.run(create())
     assert [len(listed_ids(store, account)) for account in busy] == [1] * len(busy)
+
+
+def test_s8_writes_that_cannot_share_leave_a_thread_to_the_others_after_an_outage(
+    store: Store, ana: AccountInfo
+) -> None:
+    go_on, entered = threading.Event(), threading.Semaphore(0)
+    began: set[str] = set()
+
+    def apply(connection: Connection, requests: Sequence[Of]) -> Sequence[Of]:
+        if not {request.account_id for request in requests} <= began:
+            began.update(request.account_id for request in requests)
+            connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        entered.release()
+        go_on.wait(60)
+        return requests
+
+    writes = [batched(apply, Of(f"a{number}"), deadline_s=60) for number in range(writer.THREADS)]
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(store.commit, writes)
+        try:
+            for _ in range(writer.THREADS - 1):
+                assert entered.acquire(timeout=60)
+            assert len(made_ids(creation.create(store, ana.id, [a_resume()]))) == 1
+        finally:
+            go_on.set()
+        assert call.result() == [write.request for write in writes]
 
 
 def test_a_create_overtakes_no_earlier_change_of_its_account(
@@ -303,6 +335,68 @@ def test_s8_a_write_has_its_account_before_it_touches_anything_of_it(
         call.result()
 
 
+# Frozen processes of the server
+
+
+SLEEP: Final = """
+    CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
+    CREATE TRIGGER sleeps BEFORE INSERT ON resumes
+        FOR EACH ROW WHEN (NEW.label = 'slow') EXECUTE FUNCTION sleep();
+"""
+
+
+@pytest.fixture(params=["between transactions", "in one"])
+def beside_frozen(
+    request: pytest.FixtureRequest, store: Store, url: str, server: Server, an_account: MakeAccount
+) -> Iterator[list[AccountInfo]]:
+    """Some connections of the store have no answer: those that are idle, or one whose transaction has locked
+    an account. These are other accounts."""
+    slow, *others = (an_account(f"a{number}") for number in range(17))
+    if request.param == "between transactions":
+        with stopped(*find_backends(server, "state = 'idle'")):
+            yield others
+        return
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(SLEEP.encode())
+    with ThreadPoolExecutor(1) as pool:
+        late = a_resume()._replace(label="slow")
+        call = pool.submit(creation.create, store, slow.id, [late], deadline_s=1)
+        wait_until(lambda: bool(find_backends(server, "wait_event = 'PgSleep'")))
+        backends = find_backends(server, "wait_event = 'PgSleep'")
+        with stopped(*backends):
+            yield others
+        server.execute(f"SELECT pg_terminate_backend({backends[0]})")
+        with pytest.raises(StoreUnavailable):
+            call.result()
+
+
+async def use_all(store: Store, several: Sequence[AccountInfo]) -> float:
+    """Each account creates and reads; return how long the slowest took."""
+
+    async def use(account: AccountInfo) -> float:
+        began_s = time.monotonic()
+        made = await creation.create_async(store, account.id, a_resume(), deadline_s=4)
+        page = await stored_resumes.list_page_async(store, account.id)
+        assert [entry.id for entry in page.entries] == made_ids([made])
+        return time.monotonic() - began_s
+
+    return max(await asyncio.gather(*map(use, several)))
+
+
+def test_s17_frozen_connections_do_not_make_other_accounts_wait_for_them(
+    store: Store, beside_frozen: list[AccountInfo]
+) -> None:
+    asyncio.run(use_all(store, beside_frozen))
+
+
+@pytest.mark.timing
+def test_s17_frozen_connections_delay_other_accounts_for_about_a_second(
+    store: Store, beside_frozen: list[AccountInfo]
+) -> None:
+    assert asyncio.run(use_all(store, beside_frozen)) < 3
+
+
 # Processes beside one another
 
 
@@ -382,22 +476,37 @@ def raised(state: str, times: int) -> Callable[[Connection, Sequence[Any]], Sequ
 
     def apply(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
         if next(left, None) is not None:
-            connection.execute(
-                text(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{state}'; END $$")
-            )
+            refuse = f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{state}'; END $$"
+            with connection.begin_nested():
+                driver(connection).execute(refuse)
         return requests
 
     return apply
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01", "23505"])
-def test_a_lost_race_is_tried_again_and_seen_by_nobody_unless_it_is_lost_for_ever(
-    store: Store, state: str, monkeypatch: pytest.MonkeyPatch
+def test_s7_a_lost_race_is_tried_again_and_seen_only_by_a_write_that_loses_it_for_ever(
+    store: Store, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
+    monkeypatch.setattr(writer, "MAX_RACES", 3)
     assert write_batched(store, raised(state, 3), Of("a", 7)) == Of("a", 7)
-    monkeypatch.setattr(writer, "RETRY_DELAYS_S", (0.001,))
-    with pytest.raises(StoreUnavailable, match=rf"is busy: no \({state}\); try again"):
-        write_batched(store, raised(state, 10_000), Of("a"))
+    lost, good = (batched(raised(state, times), Of("a")) for times in (10_000, 0))
+    error, made = store.commit([lost, good])
+    assert made == Of("a")
+    assert type(error) is StoreUnavailable
+    assert f"is busy: no ({state}); try again" in str(error)
+
+
+def test_a_race_that_the_program_itself_finds_lost_is_told_as_the_servers_are(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "MAX_RACES", 3)
+
+    def lose(connection: Connection, requests: Sequence[Of]) -> Sequence[Of]:
+        raise LostRace("the data has changed")
+
+    with pytest.raises(StoreUnavailable, match="is busy: the data has changed"):
+        write_batched(store, lose, Of("a"))
 
 
 REFUSED_VALUES = (StatementRefused, r"refused the values: \w+ \(STATE\)$")
@@ -411,7 +520,7 @@ AT_FAULT = (StoreUnavailable, r"cannot be used: no \(STATE\)")
         ("57014", StoreUnavailable, "busy"),
         ("53100", StoreUnavailable, "full, so nothing was done"),
         ("22001 22P02 23502 23503 23514 54000 P0001", *REFUSED_VALUES),
-        ("42501 42P01 XX000", *AT_FAULT),  # of no values
+        ("0A000 42501 42P01 XX000", *AT_FAULT),  # of no values
     ],
 )
 def test_what_waiting_does_not_mend_soon_is_told_at_once_and_not_sent_again(
@@ -493,6 +602,39 @@ def test_s7_a_row_that_is_refused_takes_no_other_of_its_shared_transaction_along
     assert accounts.list_wrong(store) == []
 
 
+@pytest.mark.parametrize(
+    ("state", "error", "told"),
+    [("22001", StatementRefused, 0), ("57P01", StoreUnavailable, 2)],  # 57P01: the server is gone
+)
+def test_s7_a_write_whose_time_is_over_gets_the_servers_error_but_not_that_of_another_account(
+    store: Store,
+    url: str,
+    an_account: MakeAccount,
+    state: str,
+    error: type[Exception],
+    told: int,
+) -> None:
+    bad, *busy = (an_account(f"a{number}") for number in range(writer.THREADS + 2))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((REFUSE_LABEL % state).encode())
+
+    async def create() -> list[Any]:
+        wanted = [(bad, a_resume()._replace(label="bad")), *((each, a_resume()) for each in busy)]
+        creates = (
+            creation.create_async(store, account.id, new, deadline_s=1) for account, new in wanted
+        )
+        return await asyncio.gather(*creates, return_exceptions=True)
+
+    with contextlib.ExitStack() as stack:
+        for account in busy:
+            stack.enter_context(held(url, account))
+        first, *others = asyncio.run(create())
+    assert type(first) is error
+    assert [type(other) for other in others] == [StoreUnavailable] * len(busy)
+    # A write that was tried alone knows better: its account is locked.
+    assert sum(f"is unavailable: not here ({state})" in str(each) for each in others) >= told
+
+
 def test_values_that_are_refused_at_the_commit_are_refused_at_once(
     store: Store, url: str, ana: AccountInfo, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -520,6 +662,19 @@ def test_a_server_that_is_lost_before_the_commit_is_asked_again(store: Store) ->
 
     assert write_batched(store, end_my_connection, Of("a", 1)) == Of("a", 1)
     assert len(tries) == 3
+
+
+def test_a_server_that_is_no_longer_writable_is_left(store: Store, server: Server) -> None:
+    raise_once = raised("25006", 1)
+    backends: list[int] = []
+
+    def apply(connection: Connection, requests: Sequence[Of]) -> Sequence[Any]:
+        backends.append(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
+        return raise_once(connection, requests)
+
+    assert write_batched(store, apply, Of("a", 1)) == Of("a", 1)
+    first, _ = backends
+    wait_until(lambda: not server.execute(f"SELECT 1 FROM pg_stat_activity WHERE pid = {first}"))
 
 
 # Commits without an answer
@@ -593,13 +748,16 @@ def test_s2_what_cannot_be_found_out_is_unknown(
 ) -> None:
     monkeypatch.setattr(writer, "PROOF_TIMEOUT_S", 0.3)
     with a_standby_that_never_answers(server) as give_up:
-        with pytest.raises(OutcomeUnknown):
+        with pytest.raises(OutcomeUnknown) as unknown:
             creation.create(store, ana.id, [a_resume()], deadline_s=0.3)
         give_up()
         wait_until(lambda: not is_committing(server))
     # It was stored after all, as the answer allowed for; counter and rows are equal.
     assert accounts.get_account(store, "ana").resume_count == 1
     assert accounts.list_wrong(store) == []
+    # A log that shows the error has nothing of what was written.
+    (resume_id,) = listed_ids(store, ana)
+    assert resume_id not in "".join(traceback.format_exception(unknown.value))
 
 
 @pytest.fixture
@@ -726,6 +884,29 @@ def test_s2_a_number_that_a_crashed_server_gives_again_proves_nothing(
         made = made_ids(creation.create(other, ana.id, [a_resume()]))
         assert listed_ids(store, ana) == made
     assert accounts.list_wrong(store) == []
+
+
+def test_s2_an_error_of_the_stored_rows_proves_nothing(
+    store: Store, url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "PROOF_TIMEOUT_S", 0.3)
+    # In a sharded store only the rows can prove anything.
+    execute(store, "CREATE TABLE pg_dist_partition ()")
+    other, proxy = request.getfixturevalue("through_proxy")
+    lose_answer(proxy, lambda: None)
+    tries: list[int] = []
+
+    def apply(connection: Connection, requests: Sequence[Of]) -> Sequence[Of]:
+        tries.append(1)
+        connection.execute(text("UPDATE plans SET max_resumes = max_resumes + 1"))
+        return requests
+
+    def prove(connection: Connection, *_: Any) -> None:
+        driver(connection).execute("SELECT pg_xact_status('18446744073709551615'::xid8)")
+
+    with pytest.raises(OutcomeUnknown):
+        write_batched(other, apply, Of("a"), deadline_s=0.3, proof=prove)
+    assert len(tries) == 1
 
 
 def test_s2_a_commit_that_was_lost_is_done_again(

@@ -1,8 +1,8 @@
-"""psycopg's connections with a timeout on every call, and the classes of their errors.
+"""psycopg connections with a timeout for every call, and the classification of their errors.
 
-A call fails immediately when the server is gone. It never ends when the server is frozen, whose kernel
-still answers keepalives, or behind a network that drops packets (pitfalls S17). So each wait for the
-socket checks the clock, and closes the connection after the timeout.
+A call fails immediately if the server has stopped. Without a timeout, a call would never end if the
+server is frozen, because its kernel still answers keepalives, or if the network drops packets
+(pitfalls S17). Therefore each wait checks the clock and closes the connection after the timeout.
 """
 
 import contextlib
@@ -15,81 +15,132 @@ import time
 from collections.abc import Sequence
 from enum import Enum, auto
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 import psycopg
 import sqlalchemy
 from psycopg.abc import RV, PQGen
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine, NullPool
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 
 from resumes.errors import ResumesError, StatementRefused, StoreUnavailable
 from resumes.store.addresses import PostgresAddress
 from resumes.store.statements import MESSAGE_BYTES, driver
 from resumes.store.write_queue import LostRace
 
-DRIVER_ERRORS: Final = (DBAPIError, psycopg.Error)
-"""A driver's error, as SQLAlchemy wraps it and as statements that bypass SQLAlchemy raise it."""
+DRIVER_ERRORS: Final = (DBAPIError, psycopg.Error, LostRace)
+"""The driver's errors, wrapped by SQLAlchemy or raised by statements that bypass it, and lost races."""
 
 CONNECT_TIMEOUT_S: Final = 3
-"""How long connecting to one server may take, before the next one of the address is tried."""
+"""How long connecting to a server may take before the next server of the address is tried."""
 
-INTERVAL_S: Final = 0.1
-"""How often a wait is interrupted, for Ctrl-C."""
+RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
+"""The delays before each retry of a read or a write; the last delay repeats."""
 
 
 class ServerTimeout(psycopg.OperationalError):
     """The server did not answer in time; the connection is closed."""
 
 
-_timed_out_s: dict[str, float] = {}
-"""When each server last timed out, on the monotonic clock, so that the process's other connections to it
-need not wait as well."""
-
-
 LARGE_BYTES: Final = 64 * 1024
 SLOWEST_BYTES_S: Final = 4 * 1024
 """The slowest rate at which a message above LARGE_BYTES may arrive."""
 
-# The server's timeout begins when it has parsed the statement, while its values still arrive.
+# The server's timeout begins after it has parsed the statement, while values are still arriving.
 MORE_TIME: Final = (
     "SELECT set_config('statement_timeout', %s, true)"
     " WHERE current_setting('statement_timeout') != '0'"
 )
 
 
-class TimeoutConnection(psycopg.Connection[Any]):
-    """A connection that waits for each answer, at most `timeout_s` seconds without any progress.
-
-    Messages cost more than statements. So BEGIN is sent with the first statement of a transaction, and
-    changes whose result is not needed yet are sent with the next one.
-    """
+class _Bounded(psycopg.BaseConnection[Any]):
+    """A connection that waits for an answer for at most `timeout_s` seconds without progress."""
 
     timeout_s: float = 30.0
-    server: str = ""
-    opened_s: float = 0.0
 
-    def __init__(self, pgconn: Any, *arguments: Any, **named: Any) -> None:
-        super().__init__(pgconn, *arguments, **named)
+    silent_since_s: ClassVar[float] = 0.0
+    """The start of this process's last call that timed out, on the monotonic clock: connections that
+    have had no answer since then need not wait for the server as well."""
+
+    _answered_s: float | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """False if the connection has ended, or if its last transaction has not ended.
+
+        Also False if a call on another connection timed out, and this connection has had no answer
+        since that call began. A new connection is usable until its first statement fails.
+        """
+        if self._answered_s is None:
+            return not self.closed
+        is_idle = self.pgconn.transaction_status == TransactionStatus.IDLE  # and not closed
+        if not is_idle or self._answered_s < _Bounded.silent_since_s:
+            return False
+        poll = select.poll()
+        poll.register(self.pgconn.socket, select.POLLIN)
+        return not poll.poll(0)
+
+    def _bound(self, gen: PQGen[RV]) -> PQGen[RV]:
+        """Wait like the generator, but fail after `timeout_s` seconds without progress.
+
+        A large message may take long on a slow network although the server is not frozen.
+        """
+        unsent_bytes, timeout_s = 0, self.timeout_s
+        ends_at = time.monotonic() + timeout_s
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if ready or unsent_bytes != (unsent_bytes := _count_unsent(self.pgconn.socket)):
+                    ends_at = time.monotonic() + timeout_s
+                elif time.monotonic() >= ends_at:
+                    # A connection in the middle of an answer cannot be used again.
+                    self.pgconn.finish()
+                    _Bounded.silent_since_s = ends_at - timeout_s
+                    raise ServerTimeout(f"the server did not respond within {timeout_s:g} seconds")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            self._answered_s = time.monotonic()
+            result: RV = end.value
+            return result
+
+
+class TimeoutConnection(_Bounded, psycopg.Connection[Any]):
+    """The connection of a thread.
+
+    Messages cost more than statements. Therefore BEGIN is sent with the first statement of a
+    transaction, and changes whose result is not needed yet are sent with the next statement.
+    """
+
+    first_timeout_s: float | None = None
+    """The timeout of a transaction's first message, if it differs from that of the other messages.
+    Before the first message, nothing is locked, so another connection can be used instead."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self._begin = ""
-        self._later: list[tuple[str, Sequence[Any], int]] = []
-        self._later_bytes = 0
+        self._later: list[tuple[str, Sequence[Any], int, int]] = []
 
     def begin(self, statements: str) -> None:
-        """Begin a transaction with these statements, which have no values."""
+        """Begin a transaction with these statements. If they are empty, do not begin one."""
         self._begin = statements
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> "psycopg.Cursor[Any]":
+    def execute(self, query: Any, params: Any = None, **options: Any) -> psycopg.Cursor[Any]:
         """Run a statement, and return the cursor to fetch its rows from.
 
-        If it is the first one of its transaction, its values are a part of its text, which the server logs
-        if it fails: they must not be personal data.
+        The values of a transaction's first statement become part of its text, which the server logs
+        if the statement fails. Such values must not be personal data.
         """
         if self._later or not self._begin:
-            return self.execute(sql, values)
+            return super().execute(query, params, **options)
         cursor = psycopg.ClientCursor(self)
         begin, self._begin = self._begin, ""
-        cursor.execute(f"{begin};{sql}", values)
+        timeout_s, self.timeout_s = self.timeout_s, self.first_timeout_s or self.timeout_s
+        try:
+            cursor.execute(f"{begin};{query}", params)
+        finally:
+            self.timeout_s = timeout_s
         while cursor.nextset():
             pass
         return cursor
@@ -97,29 +148,26 @@ class TimeoutConnection(psycopg.Connection[Any]):
     def run_later(
         self, sql: str, values: Sequence[Any], *, size_bytes: int = 0, expected: int = -1
     ) -> None:
-        """Run a change before the next statement.
+        """Run a change together with the next statement.
 
-        That raises the change's error, or LostRace unless it changes the expected number of rows.
+        That statement raises the change's error, or LostRace if the change does not affect the
+        expected number of rows.
         """
-        if self._later_bytes + size_bytes > MESSAGE_BYTES:
+        if sum(change[-1] for change in self._later) + size_bytes > MESSAGE_BYTES:
             self._send()
-        self._later.append((sql, values, expected))
-        self._later_bytes += size_bytes
+        self._later.append((sql, values, expected, size_bytes))
 
     def run_with_later(self, query: str) -> tuple[Any, ...]:
-        """Return the first row of a query that is sent with the changes of `run_later` as one statement. It
-        does not see them."""
-        if self._begin:
-            begin, self._begin = self._begin, ""
-            super().cursor().execute(begin)
+        """Send the changes of `run_later` and a query as one statement, and return the query's first
+        row. The query does not see the changes."""
         later, self._later = self._later, []
-        size_bytes, self._later_bytes = self._later_bytes, 0
-        if size_bytes > LARGE_BYTES:
-            super().cursor().execute(MORE_TIME, [f"{size_bytes // SLOWEST_BYTES_S}s"])
+        if (size_bytes := sum(change[-1] for change in later)) > LARGE_BYTES:
+            self.execute(MORE_TIME, [f"{size_bytes // SLOWEST_BYTES_S}s"])
+        self._send()
         changes: list[str] = []
         missing = ["0"]
         values: list[Any] = []
-        for number, (sql, some, expected) in enumerate(later):
+        for number, (sql, some, expected, _) in enumerate(later):
             if expected >= 0:
                 sql += " RETURNING 1"
                 missing.append(f"({expected} - (SELECT count(*) FROM c{number}))")
@@ -127,19 +175,21 @@ class TimeoutConnection(psycopg.Connection[Any]):
             values += some
         together = f"WITH {', '.join(changes)} " if changes else ""
         together += f"SELECT {' + '.join(missing)}, q.* FROM ({query}) AS q"
-        is_less, *row = super().cursor().execute(together, values).fetchone() or (0,)
+        is_less, *row = self.execute(together, values).fetchone() or (0,)
         if is_less:
-            raise LostRace
+            raise LostRace("the data has changed")
         return tuple(row)
 
     def _send(self) -> None:
-        """Send what waits for the next statement."""
-        if self._begin or self._later:
+        """Send BEGIN and the changes that are waiting for the next statement."""
+        if self._later:
             self.run_with_later("SELECT")
+        elif self._begin:
+            self.execute("")
 
     def cursor(self, *arguments: Any, **named: Any) -> Any:
-        """Return a cursor, as psycopg does, after sending what waits. All of psycopg's statements pass
-        through here."""
+        """Send BEGIN and the waiting changes, then return psycopg's cursor. All of psycopg's
+        statements call this method."""
         self._send()
         return super().cursor(*arguments, **named)
 
@@ -149,91 +199,54 @@ class TimeoutConnection(psycopg.Connection[Any]):
         super().commit()
 
     def rollback(self) -> None:
-        """Roll the transaction back."""
+        """Roll the transaction back, or close the connection so that the server does so."""
         self._begin = ""
         self._later.clear()
-        self._later_bytes = 0
-        super().rollback()
+        self._answered_s = self._answered_s or 0.0  # it is no longer new
+        status = self.pgconn.transaction_status
+        if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+            with contextlib.suppress(psycopg.Error):
+                super().rollback()
+        elif status != TransactionStatus.IDLE:
+            self.close()  # it is locked by an unfinished stream of rows
 
-    def wait(
-        self, gen: PQGen[RV], interval: float = INTERVAL_S, timeout: float | None = None
-    ) -> RV:
+    def wait(self, gen: PQGen[RV], *arguments: Any, **options: Any) -> RV:
         """Return the result of a call. Raises ServerTimeout, and what psycopg raises.
 
-        All of psycopg's communication with the server passes through here.
+        All of psycopg's communication with the server passes through this method.
         """
-        return super().wait(_bounded(self, gen, timeout or self.timeout_s), interval)
+        try:
+            return super().wait(self._bound(gen), *arguments, **options)
+        except (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.FeatureNotSupported) as error:
+            if classify_error(error) is ErrorClass.UNAVAILABLE:
+                self.close()  # it may lead to a standby, and a new one to the primary
+            raise
 
 
-class AsyncTimeoutConnection(psycopg.AsyncConnection[Any]):
-    """The same for the reads of an event loop. A read that is cancelled closes it."""
+class AsyncTimeoutConnection(_Bounded, psycopg.AsyncConnection[Any]):
+    """The connection of an event loop, for reads. Canceling a read closes the connection."""
 
-    timeout_s: float = 30.0
-    server: str = ""
-    opened_s: float = 0.0
-
-    async def wait(
-        self, gen: PQGen[RV], interval: float = INTERVAL_S, timeout: float | None = None
-    ) -> RV:
-        """Return the result of a call, as TimeoutConnection does."""
-        return await super().wait(_bounded(self, gen, timeout or self.timeout_s), interval)
+    async def wait(self, gen: PQGen[RV], *arguments: Any, **options: Any) -> RV:
+        """Return the result of a call, like `TimeoutConnection.wait`."""
+        return await super().wait(self._bound(gen), *arguments, **options)
 
     async def cancel_safe(self, *, timeout: float = 0.0) -> None:
-        """Close the connection, where psycopg waits for a server that may be frozen."""
+        """Close the connection; psycopg would wait for the server, which may be frozen."""
         self.pgconn.finish()
 
 
-AnyConnection = TimeoutConnection | AsyncTimeoutConnection
-
-
-def _bounded(connection: AnyConnection, gen: PQGen[RV], timeout_s: float) -> PQGen[RV]:
-    """Wait as the generator does, unless there is no progress for `timeout_s` seconds.
-
-    A large message may take long on a slow network although the server is not frozen.
-    """
-    unsent_bytes = 0
-    ends_at = time.monotonic() + timeout_s
-    try:
-        wanted = next(gen)
-        while True:
-            ready = yield wanted
-            if ready or unsent_bytes != (unsent_bytes := _count_unsent(connection.pgconn.socket)):
-                ends_at = time.monotonic() + timeout_s
-            elif time.monotonic() >= ends_at:
-                # In the middle of an answer it is unusable.
-                connection.pgconn.finish()
-                _timed_out_s[connection.server] = time.monotonic()
-                raise ServerTimeout(f"the server did not respond within {timeout_s:g} seconds")
-            wanted = gen.send(ready)
-    except StopIteration as end:
-        result: RV = end.value
-        return result
-
-
 def _count_unsent(descriptor: int) -> int:
-    """Return how many bytes that were written to the socket are not acknowledged yet."""
+    """Return how many bytes written to the socket have not been acknowledged yet."""
     try:
         unsent = fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0" * 4)
     except OSError:
-        return 0  # a system that does not say
+        return 0  # the system cannot report it
     return int.from_bytes(unsent, sys.byteorder)
 
 
-def is_usable(connection: AnyConnection) -> bool:
-    """Return False if the connection is known to have ended: an idle connection has no input.
-
-    Also return False if its server did not answer another connection since this one was opened.
-    """
-    if connection.closed or connection.opened_s < _timed_out_s.get(connection.server, 0.0):
-        return False
-    poll = select.poll()
-    poll.register(connection.pgconn.socket, select.POLLIN)
-    return not poll.poll(0)
-
-
 OPTIONS: Final[dict[str, Any]] = {
-    # No session state: a pooler between us may give each transaction another server connection, which
-    # knows neither settings nor prepared statements (pitfalls S18).
+    # Use no session state: a pooler may run each transaction on a different server connection,
+    # which has neither our settings nor our prepared statements (pitfalls S18).
     "autocommit": True,
     "prepare_threshold": None,
     "connect_timeout": CONNECT_TIMEOUT_S,
@@ -243,73 +256,44 @@ OPTIONS: Final[dict[str, Any]] = {
 
 
 def connect(address: PostgresAddress, *, timeout_s: float) -> TimeoutConnection:
-    """Return a connection that commits each statement separately. Raises what psycopg raises."""
-    return _opened(TimeoutConnection.connect(address.url, **OPTIONS), timeout_s)
-
-
-async def connect_async(address: PostgresAddress, *, timeout_s: float) -> AsyncTimeoutConnection:
-    """Return such a connection for the running event loop. Raises what psycopg raises."""
-    return _opened(await AsyncTimeoutConnection.connect(address.url, **OPTIONS), timeout_s)
-
-
-Opened = TypeVar("Opened", TimeoutConnection, AsyncTimeoutConnection)
-
-
-def _opened(connection: Opened, timeout_s: float) -> Opened:
+    """Return a connection that commits each statement separately. Raises psycopg's errors."""
+    connection = TimeoutConnection.connect(address.url, **OPTIONS)
     connection.timeout_s = timeout_s
-    connection.server = f"{connection.info.host}:{connection.info.port}"
-    connection.opened_s = time.monotonic()
     return connection
 
 
 def postgres_engine(
-    address: PostgresAddress, *, timeout_s: float, begin: str | None = None
+    address: PostgresAddress,
+    *,
+    timeout_s: float,
+    begin: str = "",
+    is_sharded: bool = False,
+    **pool: Any,
 ) -> Engine:
-    """Return an engine without a pool. `begin` has the statements that begin a transaction, with ";"
-    between them; None: each statement is committed separately, as readers need it."""
+    """Return an engine whose transactions begin with these statements, separated by ";". If there are
+    none, each statement is committed separately, as reads need. `pool` contains the options of
+    SQLAlchemy's pool; without options there is no pool."""
     engine = sqlalchemy.create_engine(
         "postgresql+psycopg://",
         creator=partial(connect, address, timeout_s=timeout_s),
         paramstyle="format",
-        poolclass=NullPool,
         # The text of an error may be logged, and the parameters are personal data.
         hide_parameters=True,
+        execution_options={"is_sharded": is_sharded},
+        **(pool or {"poolclass": NullPool}),
     )
-    if begin is None:
-        return engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @sqlalchemy.event.listens_for(engine, "begin")
     def begin_transaction(connection: sqlalchemy.Connection) -> None:
         driver(connection).begin(begin)
 
+    @sqlalchemy.event.listens_for(engine, "checkout")
+    def replace_ended(connection: TimeoutConnection, *_: object) -> None:
+        if not connection.is_usable:
+            raise DisconnectionError
+        connection.timeout_s = timeout_s  # snapshots change it
+
     return engine
-
-
-class ThreadConnection:
-    """A thread's connection: opened on first use, and again after it has ended."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.connection: sqlalchemy.Connection | None = None
-
-    def get(self) -> sqlalchemy.Connection:
-        """Return the connection. Raises what opening one raises."""
-        # Another thread may discard it when the store is closed.
-        found = self.connection
-        if found is not None and (found.invalidated or not is_usable(driver(found))):
-            self.discard()
-            found = None
-        if found is None:
-            found = self.connection = self._engine.connect()
-        return found
-
-    def discard(self) -> None:
-        """Close the connection, if there is one, with its open transaction."""
-        connection, self.connection = self.connection, None
-        if connection is not None:
-            with contextlib.suppress(*DRIVER_ERRORS):
-                connection.invalidate()
-                connection.close()
 
 
 class ErrorClass(Enum):
@@ -319,25 +303,24 @@ class ErrorClass(Enum):
     """The server is gone or read-only: retry with another connection, perhaps to another server."""
 
     RACE = auto()
-    """Another transaction was first: this one was rolled back, and should be retried."""
+    """Another transaction was faster: this transaction was rolled back and should be retried."""
 
     BUSY = auto()
-    """Another transaction holds the row for too long: nothing was done."""
+    """Another transaction held the row for too long: nothing was done."""
 
     DISK_FULL = auto()
     """The server has no space: nothing was done."""
 
     REFUSED = auto()
-    """The values are at fault: they are refused each time, but other values are not."""
+    """The values are at fault: they are always rejected, but other values are not."""
 
     OTHER = auto()
-    """The statement is at fault, or a right or a table that it needs is missing."""
+    """The statement is at fault, or a permission or a table that it needs is missing."""
 
 
 _BY_STATE: Final = {
-    # A primary that has been demoted, seen through a pooler that keeps our connection: a write
-    # can neither begin nor end there.
-    "0A000": ErrorClass.UNAVAILABLE,
+    # The primary was demoted, but a pooler keeps our connection to it: a write can neither begin
+    # nor end there.
     "25006": ErrorClass.UNAVAILABLE,
     "25P03": ErrorClass.UNAVAILABLE,  # idle in a transaction for too long
     "40001": ErrorClass.RACE,
@@ -348,52 +331,49 @@ _BY_STATE: Final = {
     "57014": ErrorClass.BUSY,  # statement_timeout
 }
 _BY_CLASS: Final = {
-    # Failed connections, a server that stops or starts, and one that has no resources left.
+    # Failed connections, and servers that are stopping, starting or out of resources.
     **dict.fromkeys(("08", "57", "53"), ErrorClass.UNAVAILABLE),
-    # Values, constraints, limits such as that of an index, and triggers.
+    # Values, constraints, limits such as the size of an index entry, and triggers.
     **dict.fromkeys(("21", "22", "23", "44", "54", "P0"), ErrorClass.REFUSED),
 }
 
-LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
-"""The errors of a lost connection, or of no answer in time, if the server sent no error code."""
-
 
 def classify_error(error: BaseException) -> ErrorClass:
-    """Return the class of a driver's error or a LostRace."""
-    if isinstance(error, LostRace):
-        return ErrorClass.RACE
-    cause = getattr(error, "orig", error)
+    """Return the class of a driver's error or of a LostRace."""
+    cause: Any = getattr(error, "orig", error)
     state = getattr(cause, "sqlstate", None)
-    if state is None:
+    if state is None:  # the server did not send the error
         if isinstance(cause, psycopg.DataError):
             return ErrorClass.REFUSED
-        return ErrorClass.UNAVAILABLE if isinstance(cause, LOST) else ErrorClass.OTHER
+        is_lost = isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+        return ErrorClass.UNAVAILABLE if is_lost else ErrorClass.OTHER
+    # A standby rejects the setting READ WRITE with the code of unsupported statements.
+    if state == "0A000" and cause.diag.source_function == "call_bool_check_hook":
+        return ErrorClass.UNAVAILABLE
     return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], ErrorClass.OTHER)
 
 
-def jittered(delays_s: Sequence[float], tries: int) -> float:
-    """Return the delay before the next try: 0.5 to 1.5 times the next of the delays; the last one
-    repeats."""
-    return delays_s[min(tries, len(delays_s) - 1)] * random.uniform(0.5, 1.5)
+def retry_delay_s(tries: int) -> float:
+    """Return the delay before the next try, with jitter to avoid repeated races."""
+    return RETRY_DELAYS_S[min(tries, len(RETRY_DELAYS_S) - 1)] * random.uniform(0.5, 1.5)
 
 
 def _locate(error: Any) -> str:
-    """Return the kind and place of a refusal; its message may contain values."""
-    kind = type(error).__name__
-    if error.sqlstate is None:  # refused by the driver
-        return kind
-    places = {
-        name: getattr(error.diag, f"{name}_name") for name in ("table", "column", "constraint")
-    }
-    named = [f'{name} "{place}"' for name, place in places.items() if place]
-    return ", ".join([f"{kind} ({error.sqlstate})", *named])
+    """Return the kind and location of an error, but not its message, which may contain values."""
+    kind = type(error).__name__ + (f" ({error.sqlstate})" if error.sqlstate else "")
+    named = [
+        f'{name} "{place}"'
+        for name in ("table", "column", "constraint")
+        if (place := getattr(error.diag, f"{name}_name"))
+    ]
+    return ", ".join([kind, *named])
 
 
 def explain(error: BaseException, label: str) -> ResumesError:
-    """Return the store's error for an error of the driver."""
+    """Convert an error of the driver to an error of the store."""
     cause = getattr(error, "orig", error)
     state = getattr(cause, "sqlstate", None)
-    # Only the first line: others may contain the values.
+    # Use only the first line: other lines may contain the values.
     text = str(cause).strip().partition("\n")[0] + (f" ({state})" if state else "")
     match classify_error(error):
         case ErrorClass.REFUSED:

@@ -1,20 +1,26 @@
-"""Reads of an event loop, without threads: coroutines that wait for the same statement share a message.
+"""Reads of an event loop, without threads: coroutines with the same statement share a message.
 
-A thread per read and a round trip per statement would cost several times more than the statements. Here
-what waits becomes one statement with arrays of values, on one connection (`Prepared.in_arrays`). Each is a
-transaction of its own to a pooler, and is unnamed (pitfalls S18).
+A thread for each read and a round trip for each statement would cost several times more than the
+statements. Instead, waiting queries become one statement with arrays of values, on one connection
+(`Prepared.in_arrays`). Each statement is unnamed, and a separate transaction for a pooler (pitfalls
+S18).
 
 A reader promises:
-- Rows are as they were committed when `fetch` was called, or later.
-- The event loop never blocks, neither for a frozen server nor while a connection is opened (pitfalls
-  S17).
-- A query is sent again until its deadline if there is no server, so that a failover delays answers
-  instead of making them fail. After the deadline it raises StoreUnavailable.
+- The rows are at least as new as the last commit before `fetch` was called.
+- The event loop never blocks, neither for a frozen server nor while a connection is opened
+  (pitfalls S17).
+- If there is no server, a query is sent again until its deadline, so that a failover delays answers
+  instead of making them fail. The query fails with StoreUnavailable after the deadline. Without a
+  pooler, it fails as soon as no server of the address has responded to a new connection.
+- One connection that does not respond, or one slow query, delays other queries for about a second.
+  Then they are sent again, each alone, on a second connection. There, a slow query may delay the
+  other queries of its message for two more seconds.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
@@ -22,52 +28,49 @@ import psycopg
 from sqlalchemy import Dialect
 
 from resumes.errors import StoreUnavailable
+from resumes.store.addresses import PostgresAddress
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
+    OPTIONS,
     AsyncTimeoutConnection,
     ErrorClass,
+    ServerTimeout,
     classify_error,
     explain,
-    is_usable,
-    jittered,
+    retry_delay_s,
 )
 from resumes.store.statements import Prepared, by_number, columns_of
 from resumes.store.store import Row
-from resumes.store.write_queue import EXPIRY_INTERVAL_S
+from resumes.store.write_queue import CLOSED, EXPIRY_INTERVAL_S
 
 DEADLINE_S: Final = 10.0
 """How long a query may take in total, the same as a write."""
 
-RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
-"""The delays before each retry; the last one repeats. Jitter is added."""
+ANSWER_TIMEOUTS_S: Final = (1.0, 2.0, 4.0)
+"""How long each attempt of a query waits for the server; the last value repeats. Queries take
+milliseconds, unless the server is overloaded, which shorter timeouts would make worse. Queries that
+share a message are at their first attempt."""
 
 BATCH_LIMIT: Final = 64
-"""How many queries share a message, so that one answer does not keep the loop busy for long."""
-
-LASTING: Final = (ErrorClass.REFUSED, ErrorClass.OTHER)
-"""The classes of errors that a retry would raise again."""
+"""The most queries in a message, so that one answer does not keep the event loop busy for long."""
 
 BUSY: Final = "The store's database is not responding, so nothing was done; try again"
-CLOSED: Final = "The store is closed"
 
 
+@dataclass(slots=True, eq=False)
 class _Query:
     """A statement with its values, and the coroutines that wait for its rows."""
 
-    __slots__ = ("ends_at", "goes_alone", "statement", "values", "waiters")
-
-    def __init__(self, statement: Prepared, values: Mapping[str, Any]) -> None:
-        self.statement = statement
-        self.values = values
-        self.ends_at = time.monotonic() + DEADLINE_S
-        self.waiters: list[asyncio.Future[Sequence[Row]]] = []
-        self.goes_alone = False
-        """Whether it failed once, so that it must not make others fail again."""
+    statement: Prepared
+    values: Mapping[str, Any]
+    ends_at: float
+    waiters: list[asyncio.Future[Sequence[Row]]] = field(default_factory=list)
+    tries: int = 0
 
     @property
-    def is_wanted(self) -> bool:
-        """True if a coroutine still waits."""
-        return not all(waiter.done() for waiter in self.waiters)
+    def is_done(self) -> bool:
+        """True if no coroutine is waiting for the rows."""
+        return all(waiter.done() for waiter in self.waiters)
 
     def answer(self, rows: Sequence[Any]) -> None:
         for waiter in self.waiters:
@@ -85,58 +88,79 @@ class LoopReader:
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable[AsyncTimeoutConnection]],
+        address: PostgresAddress,
         dialect: Dialect,
-        label: str,
+        is_sharded: bool,
         loop: asyncio.AbstractEventLoop,
+        is_second: bool = False,
     ) -> None:
-        self._connect = connect
+        self._address = address
         self._dialect = dialect
-        self._label = label
+        self._second = self if is_second else LoopReader(address, dialect, is_sharded, loop, True)
+        """Sends queries that have failed, so that they do not make others wait or fail again. It
+        has a connection only while it is needed."""
+        self._batch_limit = 1 if is_sharded or is_second else BATCH_LIMIT
         self._loop = loop
         self._connection: AsyncTimeoutConnection | None = None
         self._cursors: dict[str, psycopg.AsyncCursor[Any]] = {}
-        """The cursors by statement. A cursor that is used again knows the types of its values, but keeps its
-        last result."""
+        """The cursors by statement. A reused cursor knows the types of its values, but it keeps its
+        last result in memory."""
         self._unsent: dict[Any, _Query] = {}
-        """The queries to send next, by statement and values, so that coroutines with the same query share
-        the rows; by the query itself if it is sent again."""
+        """The queries to send next, by statement and values, so that coroutines with the same query
+        share the rows. A query that is sent again is its own key."""
         self._sent: Sequence[_Query] = ()
         self._task: asyncio.Task[None] | None = None
-        """Sends the queries as long as there are any."""
+        """Sends the queries until none are left."""
         self._timer: asyncio.TimerHandle | None = None
+        self._is_direct = False
+        """Whether the address has no pooler. A pooler lets new connections wait during a failover."""
+        self._is_frozen = False
+        """Whether there is no pooler, and none of the address's servers responded to the last attempt
+        to connect."""
         self._is_closed = False
 
     async def fetch(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
         """Return the rows of the statement. Raises StoreUnavailable."""
-        if self._is_closed:
-            raise StoreUnavailable(CLOSED)
+        reader = self._second if self._second.is_asked(values.get("account_id")) else self
+        return await reader._wait(statement, values)
+
+    def is_asked(self, account_id: str | None) -> bool:
+        """Return whether a query of this account waits here, so that another query should too."""
+        waiting = (*self._sent, *self._unsent.values()) if self._task is not None else ()
+        return any(query.values.get("account_id", "") == account_id for query in waiting)
+
+    async def _wait(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
         key = (statement, *values.items())
-        query = self._unsent.get(key)
-        if query is None:
-            query = self._unsent[key] = _Query(statement, values)
-            if self._task is None:
-                # It begins in the next iteration of the loop, after all that is asked in this one.
-                self._task = self._loop.create_task(self._send())
-            if self._timer is None:
-                self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
+        query = self._unsent.get(key) or _Query(statement, values, time.monotonic() + DEADLINE_S)
         waiter: asyncio.Future[Sequence[Row]] = self._loop.create_future()
         query.waiters.append(waiter)
+        if len(query.waiters) == 1:
+            self._add(key, query)
         return await waiter
+
+    def _add(self, key: Any, query: _Query) -> None:
+        if self._is_closed:
+            query.fail(StoreUnavailable(CLOSED))
+            return
+        self._unsent[key] = query
+        if self._task is None:
+            # The task begins in the loop's next iteration and includes all queries of this one.
+            self._task = self._loop.create_task(self._send())
+        if self._timer is None:
+            self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
 
     def close(self) -> None:
         """Fail the waiting queries and close the connection, from any thread."""
         self._is_closed = True
+        if self._second is not self:
+            self._second.close()
         if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._end)
         else:
             self._drop()
 
     def _end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        for query in (*self._sent, *self._unsent.values()):
-            query.fail(StoreUnavailable(CLOSED))
+        self._fail_overdue()
         if self._task is None:
             self._drop()
         else:
@@ -149,47 +173,45 @@ class LoopReader:
             connection.pgconn.finish()
 
     async def _send(self) -> None:
-        tries = 0
         try:
             while self._unsent:
                 self._sent = self._take()
                 try:
                     await self._answer(self._sent)
-                    tries = 0
                 except Exception as error:  # noqa: BLE001 - handed on, or retried
-                    await self._retry(error, tries)
-                    tries += 1
+                    await asyncio.sleep(self._retry(error))
                 self._sent = ()
         finally:
-            self._task = None
-            if self._is_closed or self._sent:
+            self._task, self._is_frozen = None, False
+            if self._is_closed or self._sent or self._second is self:
                 self._drop()
 
     def _take(self) -> Sequence[_Query]:
         """Return the query that has waited longest, with others of the same statement."""
-        waiting = self._unsent.values()
-        first = next(iter(waiting))
-        same = (
-            query
-            for query in waiting
-            if query.statement is first.statement and not query.goes_alone
-        )
-        taken = {first} if first.goes_alone else dict.fromkeys(islice(same, BATCH_LIMIT))
-        self._unsent = {key: query for key, query in self._unsent.items() if query not in taken}
-        return [query for query in taken if query.is_wanted]
+        first = next(iter(self._unsent.values()))
+        same = (key for key, query in self._unsent.items() if query.statement is first.statement)
+        return [self._unsent.pop(key) for key in [*islice(same, self._batch_limit)]]
 
     async def _answer(self, queries: Sequence[_Query]) -> None:
-        if not queries:
-            return
-        if self._connection is None or not is_usable(self._connection):
+        tries = queries[0].tries if self._second is self else 0
+        timeout_s = ANSWER_TIMEOUTS_S[min(tries, len(ANSWER_TIMEOUTS_S) - 1)]
+        if self._connection is None or not self._connection.is_usable:
             self._drop()
-            self._connection = await self._connect()
+            self._connection = await AsyncTimeoutConnection.connect(self._address.url, **OPTIONS)
+            self._connection.timeout_s = timeout_s
+            ((backend_pid,),) = await self._run("SELECT pg_backend_pid()", ())
+            is_direct = backend_pid == self._connection.info.backend_pid
+            self._is_direct = self._second._is_direct = is_direct
+            self._is_frozen = False
+        self._connection.timeout_s = timeout_s
         statement, values = queries[0].statement, [query.values for query in queries]
+        found: Sequence[Sequence[Any]]
         if len(queries) == 1:
-            queries[0].answer(await self._run(*statement.bound(self._dialect, values[0])))
-            return
-        found = await self._run(*statement.in_arrays(self._dialect, columns_of(values)))
-        for query, rows in zip(queries, by_number(found, len(queries)), strict=True):
+            found = [await self._run(*statement.bound(self._dialect, values[0]))]
+        else:
+            together = await self._run(*statement.in_arrays(self._dialect, columns_of(values)))
+            found = by_number(together, len(queries))
+        for query, rows in zip(queries, found, strict=True):
             query.answer(rows)
 
     async def _run(self, sql: str, values: Sequence[Any]) -> list[Row]:
@@ -200,31 +222,40 @@ class LoopReader:
         await cursor.execute(sql, values)
         return await cursor.fetchall()
 
-    async def _retry(self, error: Exception, tries: int) -> None:
-        """Send the queries again, after a delay if that helps; fail those whose deadline is before that, or
-        for which it does not help."""
+    def _retry(self, error: Exception) -> float:
+        """Send the queries again, and return the delay before this. Fail queries whose deadline is
+        earlier, or that would fail again."""
         failed, self._sent = self._sent, ()
-        is_drivers = isinstance(error, DRIVER_ERRORS)
         error_class = classify_error(error)
-        is_lasting = error_class in LASTING
-        delay_s = 0.0 if is_lasting else jittered(RETRY_DELAYS_S, tries)
-        now = time.monotonic()
+        is_lasting = error_class in (ErrorClass.REFUSED, ErrorClass.OTHER)
+        self._is_frozen = self._is_direct and isinstance(error, psycopg.errors.ConnectionTimeout)
+        is_outage = error_class is ErrorClass.UNAVAILABLE and not isinstance(error, ServerTimeout)
+        reader = self if is_outage else self._second
+        is_at_once = is_lasting or reader is not self
+        delay_s = 0.0 if is_at_once else retry_delay_s(max(query.tries for query in failed))
         for query in failed:
-            if (is_lasting and len(failed) == 1) or now + delay_s >= query.ends_at:
-                query.fail(explain(error, self._label) if is_drivers else error)
+            if query.is_done:
                 continue
-            query.goes_alone = error_class is not ErrorClass.UNAVAILABLE
-            self._unsent[query] = query
-        if error_class is ErrorClass.UNAVAILABLE:
-            self._drop()
-        if not is_lasting:
-            await asyncio.sleep(delay_s)
+            query.tries += 1
+            is_late = time.monotonic() + delay_s >= query.ends_at
+            if is_late or (is_lasting and len(failed) == 1):
+                is_drivers = isinstance(error, DRIVER_ERRORS)
+                query.fail(explain(error, self._address.label) if is_drivers else error)
+            else:
+                reader._add(query, query)
+        return delay_s
 
     def _expire(self) -> None:
         self._cursors.clear()
-        now = time.monotonic()
-        for query in (*self._sent, *self._unsent.values()):
-            if query.ends_at <= now:
-                query.fail(StoreUnavailable(BUSY))
+        self._fail_overdue()
         is_idle = self._task is None
         self._timer = None if is_idle else self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
+
+    def _fail_overdue(self) -> None:
+        """Fail the queries whose time is over, or all queries if waiting is pointless."""
+        is_over = self._is_closed or self._is_frozen
+        now = time.monotonic()
+        for query in (*self._sent, *self._unsent.values()):
+            if is_over or query.ends_at <= now:
+                query.fail(StoreUnavailable(CLOSED if self._is_closed else BUSY))
+        self._unsent = {key: query for key, query in self._unsent.items() if not query.is_done}

@@ -1,18 +1,16 @@
-"""A store in PostgreSQL: a connection for each thread that reads, one for each event loop.
+"""A store in PostgreSQL: connection pools for threads, and one connection for each event loop.
 
-Exactly one of the processes that open it creates or upgrades it.
+If several processes open the store, exactly one of them creates or upgrades it.
 """
 
 import contextlib
 import logging
-import threading
-import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, func, inspect, select, text
-from sqlalchemy.exc import DBAPIError
+from psycopg.errors import DeadlockDetected
+from sqlalchemy import Connection, func, inspect, select, text
 
 from resumes.clock import Clock
 from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
@@ -21,34 +19,33 @@ from resumes.store.addresses import PostgresAddress
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
+    RETRY_DELAYS_S,
     ErrorClass,
-    ThreadConnection,
     classify_error,
-    connect_async,
     explain,
     postgres_engine,
 )
 from resumes.store.postgresql.loop_reader import LoopReader
 from resumes.store.postgresql.writer import PostgresWriter
 from resumes.store.schema import account_usage, metadata
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, driver
 from resumes.store.store import PerLoop, Row, Size, Store
 from resumes.store.write_queue import not_text
 
 logger = logging.getLogger("resumes.store")
 
 READ_TIMEOUT_S: Final = 30.0
-"""How long a reading statement may take; counting millions of rows takes long."""
+"""How long a reading statement may take, such as one that counts millions of rows."""
 
 WRITE_TIMEOUT_S: Final = 6.0
-"""How long each statement of a write may take before its server counts as frozen: a second more than
-the server's own timeout, whose error says more."""
+"""How long each statement of a write may take before the server is considered frozen: a second more
+than the server's own timeout, whose error is more specific."""
 
 LONG_TIMEOUT_S: Final = 60.0
 """How long each statement of a transaction that reads or fills a whole store may take."""
 
-# Sent with each BEGIN, since a pooler keeps no settings (pitfalls S18). A process that is stopped in
-# the middle of a transaction does not hold an account's row for long.
+# Send the settings with each BEGIN, because a pooler does not keep them (pitfalls S18). They limit
+# how long a process that is stopped during a transaction can lock an account's row.
 BEGIN: Final = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
     "SET LOCAL lock_timeout = '2s';"
@@ -56,8 +53,8 @@ BEGIN: Final = (
     "SET LOCAL idle_in_transaction_session_timeout = '15s'"
 )
 
-# Prevents default timeouts of a role or a database from ending long transactions. Servers before 17 do
-# not have the last setting.
+# Prevent default timeouts of a role or a database from ending long transactions. Servers older than
+# version 17 do not have the last setting.
 UNLIMITED: Final = (
     "SET LOCAL statement_timeout = 0;"
     "SET LOCAL idle_in_transaction_session_timeout = 0;"
@@ -65,57 +62,64 @@ UNLIMITED: Final = (
 )
 
 BEGIN_SNAPSHOT: Final = (
-    # Between two statements the rows of the first one are being stored elsewhere.
+    # Unlimited, because storing the rows of one statement elsewhere may delay the next statement.
     f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;{UNLIMITED}"
 )
 
 BEGIN_LOADING: Final = (
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};"
     "SET LOCAL lock_timeout = '5s';"
-    # Between two statements the source is read. The timeout is finite, since the server may never notice
-    # that a copy's machine is gone, whose locks would block the next copy.
-    "SET LOCAL idle_in_transaction_session_timeout = '1h'"
+    # The source is read between two statements. The timeout is finite because the server may never
+    # notice that a copy's machine is gone, and the locks of that copy would block the next copy.
+    "SET LOCAL idle_in_transaction_session_timeout = '1h';"
+    # Otherwise Citus rejects ANALYZE after the insertion of rows into the same table.
+    "SET LOCAL citus.enable_local_execution = off"
 )
 
 
 class PostgresStore(Store):
-    """A store in a database of a server, or of a group of servers of which one is writable."""
+    """A store in a database on one server, or on a group of servers with one writable server."""
 
     engine_info = {"engine": "postgresql"}  # noqa: RUF012  (its version is not ours to report)
 
     def __init__(
-        self, address: PostgresAddress, *, clock: Clock, read_timeout_s: float = READ_TIMEOUT_S
+        self,
+        address: PostgresAddress,
+        *,
+        clock: Clock,
+        read_timeout_s: float,
+        is_sharded: bool,
     ) -> None:
-        writing = postgres_engine(address, timeout_s=WRITE_TIMEOUT_S, begin=BEGIN)
-        writer = PostgresWriter(writing, address.label)
+        # A connection for each thread that uses one at the same time.
+        pool = partial(postgres_engine, address, is_sharded=is_sharded, pool_size=0)
+        self._write_engine = pool(timeout_s=WRITE_TIMEOUT_S, begin=BEGIN)
+        self._read_engine = pool(timeout_s=read_timeout_s)
+        writer = PostgresWriter(self._write_engine, address.label, is_sharded=is_sharded)
         super().__init__(writer, url=address.url, label=address.label, clock=clock)
-        self._readers = threading.local()
-        # Weak, so that the connection of a thread that ends is closed.
-        self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
-        self._read_engine = postgres_engine(address, timeout_s=read_timeout_s)
-        connect_reader = partial(connect_async, address, timeout_s=read_timeout_s)
-        dialect = self._read_engine.dialect
+        self.is_sharded = is_sharded
         self._loop_readers = PerLoop(
-            partial(LoopReader, connect_reader, dialect, address.label), LoopReader.close
+            partial(LoopReader, address, self._read_engine.dialect, is_sharded), LoopReader.close
         )
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
-        own: ThreadConnection | None = getattr(self._readers, "own", None)
-        if own is None:
-            own = self._readers.own = ThreadConnection(self._read_engine)
-            self._connections.add(own)
         try:
-            yield own.get()
+            with self._read_engine.connect() as connection:
+                yield connection
         except DRIVER_ERRORS as error:
-            if classify_error(error) is ErrorClass.UNAVAILABLE:
-                own.discard()
             raise explain(error, self.label) from error
         except UnicodeEncodeError as error:
             raise not_text(error) from error
+        finally:
+            if self._is_closed:  # by another thread
+                self._read_engine.pool.dispose()
 
-    def snapshot(self) -> contextlib.AbstractContextManager[Connection]:
-        return _transaction(PostgresAddress(self.url), BEGIN_SNAPSHOT)
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        with self.read() as connection, connection.begin():
+            driver(connection).timeout_s = LONG_TIMEOUT_S
+            driver(connection).begin(BEGIN_SNAPSHOT)
+            yield connection
 
     async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
         reader = self._loop_readers.get()
@@ -123,106 +127,90 @@ class PostgresStore(Store):
         return await reader.fetch(prepared, values)
 
     def measure(self) -> Size:
-        # The whole database; its log is the server's own.
+        # Measure the database, but not the log, which belongs to the server.
         ((size,),) = self.fetch(select(func.pg_database_size(func.current_database())))
         return Size(size, None)
 
     def _disconnect(self) -> None:
         self._loop_readers.discard_all()
-        for own in [*self._connections]:
-            own.discard()
+        self._read_engine.pool.dispose()
+        self._write_engine.pool.dispose()
 
 
 @contextlib.contextmanager
-def load_transaction(address: PostgresAddress) -> Iterator[Connection]:
-    """Yield a connection in one transaction, however long, that is committed after the block.
+def transaction_on(
+    address: PostgresAddress, begin: str = BEGIN_LOADING, *, timeout_s: float = LONG_TIMEOUT_S
+) -> Iterator[Connection]:
+    """Yield a connection in a transaction of any duration, which is committed after the block.
 
-    Raises StoreUnavailable when nothing was done, and OutcomeUnknown when COMMIT had no answer.
+    Raises OutcomeUnknown if COMMIT had no answer, and another ResumesError if nothing was done.
     """
-    with _transaction(address, BEGIN_LOADING) as connection:
-        yield connection
-        try:
-            connection.commit()
-        except DRIVER_ERRORS as error:
-            connection.invalidate()
-            raise OutcomeUnknown(
-                f"Outcome unknown: {address.label} may contain everything. Run the same command again "
-                "to find out"
-            ) from error
-
-
-@contextlib.contextmanager
-def _transaction(address: PostgresAddress, begin: str) -> Iterator[Connection]:
-    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=begin)
+    is_committing = False
     try:
-        with engine.connect() as connection, connection.begin():
+        with postgres_engine(address, timeout_s=timeout_s, begin=begin).begin() as connection:
             yield connection
+            is_committing = True
     except DRIVER_ERRORS as error:
-        raise explain(error, address.label) from error
+        if not is_committing:
+            raise explain(error, address.label) from error
+        raise OutcomeUnknown(
+            f"Outcome unknown: {address.label} may contain everything. Run the same command again "
+            "to find out"
+        ) from error
 
 
 # Opening
 
 RANDOM_PAGE_COST: Final = "1.1"
-"""The cost of a random page for solid state disks, where a sequential one costs 1."""
+"""The cost of a random page on solid-state disks, relative to the cost of a sequential page."""
 
 
 def set_page_cost(connection: Connection) -> None:
     """Lower the planner's cost of random pages for this role in this database, in the caller's
     transaction.
 
-    Do nothing if a value is set already, or if the role may not change it.
+    Do nothing if a value is already set, or if the role is not allowed to change it.
     """
-    source = text("SELECT source FROM pg_settings WHERE name = 'random_page_cost'")
+    alter = text(
+        "SELECT format('ALTER ROLE CURRENT_USER IN DATABASE %I"
+        f" SET random_page_cost = {RANDOM_PAGE_COST}', current_database())"
+        " FROM pg_settings WHERE name = 'random_page_cost' AND source = 'default'"
+    )
     try:
         with connection.begin_nested():
-            if connection.execute(source).scalar() != "default":
-                return
-            name = connection.execute(text("SELECT current_database()")).scalar_one()
-            quoted = connection.dialect.identifier_preparer.quote_identifier(name)
-            # Set a default of the role, since a pooler may not pass on settings of a session.
-            connection.exec_driver_sql(
-                f"ALTER ROLE CURRENT_USER IN DATABASE {quoted} "
-                f"SET random_page_cost = {RANDOM_PAGE_COST}"
-            )
-    except DBAPIError as error:
-        logger.info("Could not set random_page_cost: %s", error.orig)
+            # A default of the role, since a pooler may not pass on settings of a session.
+            for statement in connection.execute(alter).scalars():
+                driver(connection).execute(statement)
+    except DRIVER_ERRORS as error:
+        logger.info("Could not set random_page_cost: %s", error)
 
-
-CREATE_LOCK: Final = (
-    "CREATE TABLE IF NOT EXISTS schema_lock (id integer PRIMARY KEY)",
-    "INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT DO NOTHING",
-)
-CREATED_MEANWHILE: Final = ("23505", "42P07", "42710", "40001", "40P01", "XX000")
-"""The errors when processes create the same table at the same time; at the next try it exists."""
-
-LOCK_TIMEOUT_S: Final = 5.0
-LOCK_DELAYS_S: Final = (0.1,)
-"""How long creating the lock's table is retried, and the delay before each retry."""
 
 BEGIN_UPGRADE: Final = (
-    # One process migrates; the others wait for it for this long.
+    # One process migrates the store; other processes wait for it at most this long.
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};SET LOCAL lock_timeout = '60s'"
 )
 
+LOCK: Final = "CREATE TABLE upgrade_lock ();DROP TABLE upgrade_lock"
+"""Waits for other transactions that create this table, which is dropped again: its name is the lock."""
+
 TABLES_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
-"""How long an upgrade waits for the users of each table, since all other users queue behind it."""
+"""How long an upgrade waits for the users of each table; meanwhile, other users queue behind it."""
 
 CHECK_TIMEOUT_S: Final = 15.0
-"""How long each statement that only examines the store, or creates the lock, may take."""
+"""How long each statement that only examines the store may take."""
 
 UPGRADE_TIMEOUT_S: Final = 3_600.0
 """How long each statement of a migration may take."""
 
 
 def find_state(connection: Connection, label: str) -> str:
-    """Return what `migrations.find_state` returns, but "current" for a newer store that this program may
-    use, while its nodes are being replaced one by one.
+    """Return the same as `migrations.find_state`, but "current" for a newer store that this program
+    may still use while nodes are being upgraded one by one.
 
-    Raises StoreIncompatible also for a database of another program, and for an empty one that cannot
-    keep every character.
+    Also raises StoreIncompatible if the database belongs to another program, or if it is empty and
+    cannot store every character.
     """
-    # Read all tables at once, since another process may create the store between two reads.
+    # Read all names at once, because another process may create the store between two reads.
     tables = set(inspect(connection).get_table_names())
     if "alembic_version" not in tables:
         if strangers := sorted(set(metadata.tables) & tables):
@@ -231,9 +219,8 @@ def find_state(connection: Connection, label: str) -> str:
                 "another database with --database"
             )
         encoding = connection.execute(text("SHOW server_encoding")).scalar()
-        if (
-            encoding != "UTF8"
-        ):  # SQL_ASCII keeps all characters, but its JSON functions refuse \u00e9
+        # SQL_ASCII stores all characters, but its JSON functions reject \u00e9.
+        if encoding != "UTF8":
             raise StoreIncompatible(
                 f"{label} has the encoding {encoding}, which lacks characters of resumes. Create a "
                 "database with `createdb --template template0 --encoding UTF8 --locale C.UTF-8 NAME`"
@@ -250,44 +237,32 @@ def find_state(connection: Connection, label: str) -> str:
         raise
 
 
-def lock_tables(connection: Connection) -> None:
-    """Wait for the transactions that use the store's tables, and lock all tables for this one.
+IS_SHARDED: Final = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
+"""Whether the database has the extension Citus, so that its tables may be sharded at any time."""
 
-    At the end of each write, a program reads whether it may write to the store: before this lock, which
-    then waits for its commit, or after the upgrade (pitfalls S25).
+
+def lock_tables(connection: Connection) -> None:
+    """Wait for the transactions that use the store's tables, then lock all tables.
+
+    At the end of each write, a program reads whether it may write to the store. It does so either
+    before this lock, which then waits for its commit, or after the upgrade (pitfalls S25).
     """
     names = {*inspect(connection).get_table_names()} & {*metadata.tables}
     if names:
-        # In the order of writes, which lock the account's row first, so that few deadlock.
+        # Use the order of writes, which lock the account's row first, to avoid most deadlocks.
         ordered = sorted(names, key=lambda name: (name != account_usage.name, name))
         connection.exec_driver_sql(f"LOCK TABLE {', '.join(ordered)} IN ACCESS EXCLUSIVE MODE")
 
 
-def upgrade_database(locking: Engine, upgrading: Engine, label: str) -> None:
-    """Bring the store to the newest revision, unless another process does so first.
-
-    The first engine creates the lock, with a shorter timeout. On any error the store is unchanged.
-    """
-
-    def create_lock() -> None:
-        with locking.begin() as connection:
-            for statement in CREATE_LOCK:
-                connection.execute(text(statement))
-
-    retry(
-        create_lock,
-        is_retryable=lambda error: (
-            getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
-        ),
-        timeout_s=LOCK_TIMEOUT_S,
-        delays_s=LOCK_DELAYS_S,
-    )
+def upgrade_database(address: PostgresAddress) -> None:
+    """Upgrade the store to the newest revision, unless another process does so first. After any error,
+    the store is unchanged."""
+    engine = postgres_engine(address, timeout_s=UPGRADE_TIMEOUT_S, begin=f"{BEGIN_UPGRADE};{LOCK}")
 
     def upgrade() -> None:
-        with upgrading.begin() as connection:
-            connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
+        with engine.begin() as connection:
             # This sees what other processes have committed meanwhile: each statement has a new snapshot.
-            if find_state(connection, label) != "current":
+            if find_state(connection, address.label) != "current":
                 connection.execute(text(TABLES_TIMEOUT))
                 lock_tables(connection)
                 migrations.run(connection)
@@ -295,16 +270,17 @@ def upgrade_database(locking: Engine, upgrading: Engine, label: str) -> None:
 
     retry(
         upgrade,
-        is_retryable=lambda error: classify_error(error) is ErrorClass.RACE,  # a deadlock
-        timeout_s=LOCK_TIMEOUT_S,
-        delays_s=LOCK_DELAYS_S,
+        # Writes lock the tables in an order of their own.
+        is_retryable=lambda error: isinstance(getattr(error, "orig", None), DeadlockDetected),
+        timeout_s=LONG_TIMEOUT_S,
+        delays_s=RETRY_DELAYS_S,
     )
 
 
 def open_server(
-    address: PostgresAddress, *, clock: Clock, upgrade: bool, read_timeout_s: float | None = None
+    address: PostgresAddress, *, clock: Clock, upgrade: bool, read_timeout_s: float | None
 ) -> PostgresStore:
-    """Open the store in a database, created or upgraded first when `upgrade` allows.
+    """Open the store in a database; if `upgrade` is true, first create or upgrade it if necessary.
 
     Raises StoreIncompatible and StoreUnavailable.
     """
@@ -313,19 +289,21 @@ def open_server(
     try:
         with plain.connect() as connection:
             state = find_state(connection, label)
+            is_sharded = connection.execute(text(IS_SHARDED)).scalar_one()
         if state != "current" and not upgrade:
             what = "empty" if state == "empty" else "older than this program"
             raise StoreIncompatible(f"The store {label} is {what}. Run `resumes db upgrade`")
         if state != "current":
-            locking, upgrading = (
-                postgres_engine(address, timeout_s=timeout_s, begin=BEGIN_UPGRADE)
-                for timeout_s in (CHECK_TIMEOUT_S, UPGRADE_TIMEOUT_S)
-            )
-            upgrade_database(locking, upgrading, label)
+            upgrade_database(address)
     except DRIVER_ERRORS as error:
         if classify_error(error) is ErrorClass.BUSY:
             raise StoreUnavailable(
                 f"The store {label} must be upgraded, but is in use. Stop everything that uses it first"
             ) from error
         raise explain(error, label) from error
-    return PostgresStore(address, clock=clock, read_timeout_s=read_timeout_s or READ_TIMEOUT_S)
+    return PostgresStore(
+        address,
+        clock=clock,
+        read_timeout_s=read_timeout_s or READ_TIMEOUT_S,
+        is_sharded=is_sharded,
+    )

@@ -1,14 +1,16 @@
 """Writer threads for PostgreSQL.
 
-One thread at a time commits the waiting creates of all accounts together, without waiting for an account
-that another transaction has locked. Those of such accounts go back to the queue, and are written as all
-other writes are: for one account at a time (docs/decisions/0027).
+One thread at a time commits the waiting create requests of all accounts together, but skips accounts
+that another transaction has locked. Skipped requests, and requests that were rolled back, go back to
+the queue. Like all other writes, they are then written account by account (docs/decisions/0027).
 
 Each caller is promised:
-- Until its deadline, a write that is known to be rolled back is retried, after a lost server or a
-  race. The accounts of a failed batch are retried alone, and then each of its writes, so that none can
-  make the others fail (pitfalls S7).
-- A write overtakes no earlier change of its account.
+- If a write is known to be rolled back because of a lost server or a race, it is retried until its
+  deadline, or MAX_RACES times. Each account of a failed batch is retried alone, and then each of its
+  writes, so that no write can make others fail (pitfalls S7). Writes to retry occupy no thread.
+- A batch that waits for a server or an account delays other accounts by at most a second, if a
+  thread is free.
+- A write never overtakes an earlier change of its account.
 - A COMMIT without an answer is neither repeated nor reported as failed until the server reports the
   outcome of its transaction (pitfalls S2).
 """
@@ -21,24 +23,23 @@ from functools import partial
 from typing import Any, Final
 
 import psycopg
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
-from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
+from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import migrations
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
+    RETRY_DELAYS_S,
     ErrorClass,
-    ThreadConnection,
     classify_error,
     explain,
-    jittered,
+    retry_delay_s,
 )
 from resumes.store.statements import driver
 from resumes.store.store import refuse_if_closed
 from resumes.store.write_queue import (
     BUSY,
-    EXPIRY_INTERVAL_S,
     SKIPPED,
     Write,
     WriteQueue,
@@ -50,29 +51,32 @@ from resumes.store.write_queue import (
 logger = logging.getLogger("resumes.store")
 
 THREADS: Final = 4
-"""Writer threads of a process, each with its own connection."""
+"""The number of writer threads of a process, each of which has its own connection."""
 
-RETRY_DELAYS_S: Final = (0.01, 0.05, 0.1, 0.2, 0.5)
-"""The delays before each retry; the last one repeats. Jitter is added because of races."""
+RETRY_INTERVAL_S: Final = 0.05
+"""The interval at which an idle thread checks whether a write can now be done."""
 
 MAX_RACES: Final = 20
-"""How often a lost race is retried."""
+"""How many lost races are retried. The next one fails only the write, not its account (pitfalls S7)."""
+
+SLOW_S: Final = 1.0
+"""How long a batch may take before others stop waiting for it. Also how long the server may take to
+lock the accounts of a shared batch, which waits for no row, before another connection is tried."""
 
 PROOF_TIMEOUT_S: Final = 15.0
-"""How long after its deadline the outcome of an unanswered write is looked for."""
+"""For how long after its deadline the outcome of an unanswered write is still checked."""
 
 FULL: Final = "The database's disk is full, so nothing was done; try again when there is room"
 
-
-# After a crash or a failover, a server may assign a transaction number twice, as it forgets what was not
-# yet on its disk. These two times identify an unchanged server: every recovery from a crash resets the
-# second one.
+# After a crash or a failover, a server may assign a transaction number again, because it has lost
+# what was not yet on its disk. If both of these times are the same, this has not happened: every
+# recovery from a crash resets the second time.
 SERVER: Final = (
     "concat(extract(epoch FROM pg_postmaster_start_time()), ' ', "
     "extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
 )
-# Read by the statement that inserts, which locks its tables before it takes its snapshot: either a copy
-# that closes the store waits for this transaction, or this sees that it is closed (pitfalls S13).
+# Read by the statement that inserts, which locks its tables before it takes its snapshot: either a
+# copy that closes the store waits for this transaction, or this sees the closing (pitfalls S13).
 BEFORE_COMMIT: Final = (
     # One scan of the few facts takes less time to plan than two look-ups.
     "SELECT max(value) FILTER (WHERE name = 'oldest_program'),"
@@ -82,59 +86,32 @@ BEFORE_COMMIT: Final = (
 FIND_STATUS: Final = f"SELECT pg_xact_status(%s::xid8), {SERVER}"
 
 
-class _Unanswered(Exception):
-    """Raised when a COMMIT had no answer.
-
-    `number` identifies the transaction on `server`, None if it has changed nothing. `outcomes` are those
-    of its writes if it is committed.
-    """
-
-    def __init__(self, number: str | None, server: str, outcomes: list[Any]) -> None:
-        super().__init__()
-        self.number = number
-        self.server = server
-        self.outcomes = outcomes
-
-
-class _StillOpen(Exception):
-    """Raised while the transaction is neither committed nor rolled back."""
-
-
 class PostgresWriter(WriteQueue):
-    """The queue and its threads. No two threads write for one account at the same time. The transactions
-    of `engine` wait for locks only briefly."""
+    """The queue and its threads. No two threads write for the same account at the same time. The
+    transactions of `engine` wait for locks only briefly."""
 
-    def __init__(self, engine: Engine, label: str) -> None:
+    def __init__(self, engine: Engine, label: str, *, is_sharded: bool = False) -> None:
         super().__init__(*(f"store-writer-{number}" for number in range(1, THREADS + 1)))
         self._engine = engine
         self._label = label
+        self._is_sharded = is_sharded
         self._revisions = migrations.list_revisions()
-        self._busy: set[str | None] = set()
-        """The accounts that threads write for."""
-        self._batches: list[list[Write]] = []
-        """The batches that threads write."""
+        self._batches: list[tuple[float, list[Write]]] = []
+        """The batches being written, each with its start time on the monotonic clock."""
         self._is_paused = False
         for thread in self.threads:
             thread.start()
 
+    def submit(self, write: Write) -> None:
+        if self._is_sharded:
+            write.apply_shared = None  # a transaction must not span nodes
+        super().submit(write)
+
     def wake(self) -> None:
         with self._changed:
-            self._changed.notify(self._count_next())
-
-    def _count_next(self) -> int:
-        """Return how many threads have something to do: each one takes the interpreter from others."""
-        is_sharing = self._is_sharing
-        return len(
-            {
-                write.apply if write.may_share else write.account_id or write
-                for write in self._waiting
-                if write.account_id not in self._busy and not (write.may_share and is_sharing)
-            }
-        )
-
-    @property
-    def _is_sharing(self) -> bool:
-        return any(batch[0].may_share for batch in self._batches)
+            # One thread, which wakes the next one: each takes the interpreter from others.
+            if any(self._iter_next()):
+                self._changed.notify()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -149,160 +126,135 @@ class PostgresWriter(WriteQueue):
                 self._changed.notify_all()
 
     def _run(self) -> None:
-        own = ThreadConnection(self._engine)
         while batch := self._take_batch():
             began_s = time.monotonic()
             try:
-                self._commit_batch(batch, partial(self._commit, own))
+                self._commit_batch(batch, self._commit)
                 self.observe(len(batch), time.monotonic() - began_s)
             except BaseException:  # noqa: BLE001 - logged
                 self._outlive()
             finally:
                 deliver(self._end_batch(batch))
-        own.discard()
 
     def _explain(self, error: Exception) -> Exception:
         return explain(error, self._label) if isinstance(error, DRIVER_ERRORS) else error
 
     def _take_batch(self) -> list[Write]:
-        """Wait for writes of accounts that no thread writes for, and return them; empty when the queue is
-        closed and empty."""
+        """Wait for writes of accounts for which no thread is writing, and return the writes. Return
+        an empty list if the queue is closed and empty."""
         with self._changed:
             while True:
                 self.expire()
                 if batch := [] if self._is_paused else self._take(self._iter_next()):
-                    self._batches.append(batch)
-                    self._busy.update(write.account_id for write in batch)
-                    self._busy.discard(None)
+                    self._batches.append((time.monotonic(), batch))
+                    self.wake()
                     return batch
                 if self._is_closing and not self._waiting:
                     return []
-                self._changed.wait(EXPIRY_INTERVAL_S if self._waiting else None)
+                # No thread is woken for a create request while others are being committed.
+                self._changed.wait(RETRY_INTERVAL_S if self._waiting else SLOW_S)
 
     def _iter_next(self) -> Iterator[Write]:
-        """Yield the creates that may share the next transaction, the writes of the next account, or a
-        single write without an account."""
-        may_share = not self._is_sharing
+        """Yield the creates that may share the next transaction, or the writes of one account."""
+        now = time.monotonic()
+        slow = now - SLOW_S
+        may_share = not any(began > slow and some[0].may_share for began, some in self._batches)
         # One thread remains for accounts whose rows are not locked.
-        may_wait = sum(batch[0].was_skipped for batch in self._batches) < THREADS - 1
+        waits = [some[0].tries > 0 or began < slow for began, some in self._batches]
+        may_wait = sum(waits) < THREADS - 1
+        behind = {write.owner for _, some in self._batches for write in some}
         is_shared = False
-        behind = set(self._busy)
         for write in self._waiting:
-            if write.account_id in behind:
+            if (owner := write.owner) in behind:
                 continue
-            if write.may_share and may_share:
+            is_due = write.not_before <= now and (may_wait or not write.tries)
+            if is_due and write.may_share and may_share:
                 is_shared = True
                 yield write
-            elif is_shared or write.may_share or (write.was_skipped and not may_wait):
-                if write.account_id is not None:
-                    behind.add(write.account_id)
-            elif write.account_id is None:
-                yield write
+            elif is_due and not (write.may_share or is_shared):
+                yield from (one for one in self._waiting if one.owner == owner)
                 return
             else:
-                yield from (one for one in self._waiting if one.account_id == write.account_id)
-                return
+                behind.add(owner)
 
     def _end_batch(self, batch: list[Write]) -> list[Write]:
-        """Return the writes that are done; those that were skipped wait again."""
+        """Return the writes that are done, and put skipped writes back into the queue."""
         with self._changed:
-            self._batches = [other for other in self._batches if other is not batch]
-            self._busy.difference_update(write.account_id for write in batch)
-            skipped = [write for write in batch if write.outcome is SKIPPED]
-            self._give_back(skipped)
+            self._batches = [other for other in self._batches if other[1] is not batch]
+            done = [write for write in batch if write.outcome is not SKIPPED]
+            self._give_back([write for write in batch if write.outcome is SKIPPED])
             if self._is_paused or self._is_closing:
                 self._changed.notify_all()
-            else:
-                self._changed.notify(max(0, self._count_next() - 1))  # this thread does the first
-        return [write for write in batch if write not in skipped] if skipped else batch
+        return done
 
-    # One batch, on the thread's own connection
+    # One batch
 
-    def _commit(self, own: ThreadConnection, batch: list[Write]) -> list[Any]:
-        """Commit the batch and return its outcomes. Raises the error by which it is refused or failed,
-        after rolling it back."""
-        ends_at = max(write.deadline for write in batch)
-        tries = races = 0
-        cause: BaseException
-        while True:
-            try:
-                return self._try(own, batch)
-            except _Unanswered as unanswered:
-                if self._was_committed(own, batch, unanswered, ends_at):
-                    return unanswered.outcomes
-                error_class = ErrorClass.UNAVAILABLE
-                cause = unanswered.__cause__ or unanswered
-            except Exception as error:  # noqa: BLE001 - rolled back, whatever it is
-                cause, error_class = error, classify_error(error)
-            races += error_class is ErrorClass.RACE
-            is_lasting = error_class in (ErrorClass.REFUSED, ErrorClass.OTHER) or races > MAX_RACES
-            is_of_several = len({write.account_id for write in batch}) > 1
-            if is_of_several and (is_lasting or error_class is ErrorClass.BUSY):
-                if isinstance(cause, ResumesError):
-                    raise cause
-                self._warn("Creates were rolled back; retrying each account alone", cause)
-                return [SKIPPED] * len(batch)
-            if is_lasting:
-                raise cause
-            if error_class is ErrorClass.BUSY:
-                raise StoreUnavailable(BUSY) from cause
-            if error_class is ErrorClass.DISK_FULL:
-                raise StoreUnavailable(FULL) from cause
-            delay_s = jittered(RETRY_DELAYS_S, tries)
-            tries += 1
-            if time.monotonic() + delay_s >= ends_at:
-                raise explain(cause, self._label) from cause
-            logger.info("Rolled back, retrying: %s", type(cause).__name__)
-            time.sleep(delay_s)
-
-    def _try(self, own: ThreadConnection, batch: list[Write]) -> list[Any]:
-        """Commit the batch and return its outcomes. Raises _Unanswered, and any other error once the
-        transaction is rolled back."""
+    def _commit(self, batch: list[Write]) -> list[Any]:
+        """Commit the batch and return its outcomes, which are all SKIPPED if it will be retried. Raises
+        any other error after the transaction was rolled back."""
         try:
-            connection = own.get()
-            transaction = connection.begin()
-            outcomes = apply_all(connection, batch)
-            oldest, closed_for, number, server = driver(connection).run_with_later(BEFORE_COMMIT)
-            if oldest not in self._revisions:  # the store was upgraded meanwhile (pitfalls S25)
-                raise StoreUnavailable(migrations.describe_newer(self._label, oldest))
-            refuse_if_closed(closed_for, batch)
-        except BaseException as error:
-            _roll_back(own, error)
+            return self._try(batch)
+        except OutcomeUnknown:
             raise
-        try:
-            transaction.commit()
         except Exception as error:
-            # A transaction that may still be open must not be committed with the next one.
-            own.discard()
-            if classify_error(error) in (ErrorClass.RACE, ErrorClass.REFUSED):
-                raise  # the server has answered, and rolled back
-            raise _Unanswered(number, server, outcomes) from error
+            error_class = classify_error(error)
+            is_gone = error_class is ErrorClass.UNAVAILABLE
+            is_race = error_class is ErrorClass.RACE and batch[0].races < MAX_RACES
+            if is_gone or is_race or len({write.account_id for write in batch}) > 1:
+                logger.info("Rolled back, retrying: %s", type(error).__name__)
+                not_before = time.monotonic() + retry_delay_s(max(write.tries for write in batch))
+                for write in batch:
+                    write.not_before = not_before
+                    write.races += is_race
+                    # Any other error of a shared transaction may be another account's.
+                    if is_gone or not batch[0].may_share:
+                        write.failure = explain(error, self._label)
+                return [SKIPPED] * len(batch)
+            if reason := {ErrorClass.BUSY: BUSY, ErrorClass.DISK_FULL: FULL}.get(error_class):
+                raise StoreUnavailable(reason) from error
+            raise
+
+    def _try(self, batch: list[Write]) -> list[Any]:
+        """Commit the batch and return its outcomes. Raises OutcomeUnknown, and any other error after
+        the transaction was rolled back."""
+        is_shared = batch[0].may_share
+        is_committing = False
+        try:
+            with self._engine.begin() as connection:
+                raw = driver(connection)
+                raw.first_timeout_s = SLOW_S if is_shared else None
+                outcomes = apply_all(connection, batch, is_shared=is_shared)
+                oldest, closed_for, number, server = raw.run_with_later(BEFORE_COMMIT)
+                if oldest not in self._revisions:  # the store was upgraded meanwhile (pitfalls S25)
+                    raise StoreUnavailable(migrations.describe_newer(self._label, oldest))
+                refuse_if_closed(closed_for, batch)
+                is_committing = True
+        except Exception as error:
+            answers = (ErrorClass.RACE, ErrorClass.REFUSED)  # to COMMIT
+            if not is_committing or classify_error(error) in answers:
+                raise
+            if not self._was_committed(batch, outcomes, number, server):
+                raise psycopg.OperationalError("COMMIT was not done") from error
         return outcomes
 
     def _was_committed(
-        self, own: ThreadConnection, batch: list[Write], unanswered: _Unanswered, ends_at: float
+        self, batch: list[Write], outcomes: list[Any], number: str | None, server: str
     ) -> bool:
-        """Return whether an unanswered COMMIT was done. Raises OutcomeUnknown if neither the server nor the
-        stored rows prove it."""
-        if unanswered.number is None:
+        """Return whether a COMMIT without an answer was done. Raises OutcomeUnknown if neither the
+        server nor the stored rows prove it.
+
+        `number` identifies the transaction on `server`. It is None if nothing was changed.
+        """
+        if number is None and not self._is_sharded:
             return True
-
-        def prove() -> bool | None:
-            try:
-                connection = own.get()
-                with connection.begin():
-                    return _find_verdict(connection, batch, unanswered)
-            except DRIVER_ERRORS as error:
-                _roll_back(own, error)
-                raise
-
         logger.warning("No response to a commit (writes: %d); checking its outcome", len(batch))
         verdict: bool | None = None
-        with contextlib.suppress(*DRIVER_ERRORS, _StillOpen):
+        ends_at = max(write.deadline for write in batch) + PROOF_TIMEOUT_S
+        with contextlib.suppress(Exception):  # none proves anything
             verdict = retry(
-                prove,
-                is_retryable=lambda error: isinstance(error, (*DRIVER_ERRORS, _StillOpen)),
-                timeout_s=ends_at + PROOF_TIMEOUT_S - time.monotonic(),
+                partial(self._prove, batch, outcomes, number, server),
+                is_retryable=lambda _: True,
+                timeout_s=ends_at - time.monotonic(),
                 delays_s=RETRY_DELAYS_S,
             )
         if verdict is None:
@@ -310,32 +262,22 @@ class PostgresWriter(WriteQueue):
             raise OutcomeUnknown
         return verdict
 
-
-def _find_verdict(
-    connection: Connection, batch: list[Write], unanswered: _Unanswered
-) -> bool | None:
-    """Return whether the transaction was committed; None if that is unknown. Raises _StillOpen."""
-    try:
-        ((status, server),) = driver(connection).run(FIND_STATUS, [unanswered.number])
-    except psycopg.errors.InvalidParameterValue:
-        return False  # this server has not assigned that number yet
-    match status:
-        case "in progress":
-            raise _StillOpen
-        case "aborted":
-            return False
-        case "committed" if server == unanswered.server:
-            return True
-    return was_committed(connection, batch, unanswered.outcomes)
-
-
-def _roll_back(own: ThreadConnection, error: BaseException) -> None:
-    """Roll back the transaction; a connection that failed is not used again."""
-    connection = own.connection
-    if connection is None or classify_error(error) is ErrorClass.UNAVAILABLE:
-        own.discard()
-        return
-    try:
-        connection.rollback()
-    except DRIVER_ERRORS:
-        own.discard()
+    def _prove(
+        self, batch: list[Write], outcomes: list[Any], number: str | None, server: str
+    ) -> bool | None:
+        """Return whether the transaction was committed, or None if this cannot be found out. Raises
+        an error if a later attempt may find it out."""
+        with self._engine.begin() as connection:
+            if not self._is_sharded:  # else the number is another node's
+                try:
+                    found = driver(connection).execute(FIND_STATUS, [number])
+                except psycopg.errors.InvalidParameterValue:
+                    return False  # this server has not assigned that number yet
+                ((status, same),) = found
+                if status == "in progress":
+                    raise TimeoutError("the transaction has not ended yet")
+                if status == "aborted":
+                    return False
+                if status == "committed" and same == server:
+                    return True
+            return was_committed(connection, batch, outcomes)
