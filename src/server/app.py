@@ -1,13 +1,13 @@
-"""The service over an open store: dispatching requests, and answering every error in one shape.
+"""The API over an open store: dispatches requests, and answers all errors in the same format.
 
-    /api/v1/**  ->  key, operation, rate limits, access, plan, in this order  ->  Routes, RenderingRoute,
-                                                                                    UploadRoute
+    /api/v1/**  ->  key, operation, rate limits, access and plan are checked in this order; then
+                    Routes, RenderingRoute or UploadRoute
     /healthz …  ->  HealthCheck, Exposition
     /docs …     ->  the description of the API
 
-The key is checked first, so that a client without one cannot learn which paths exist. Checks for
-every authenticated request belong between finding the operation and running it (docs/api.md,
-Errors). A store in a file is read on the event loop; a store across a network is awaited.
+The key is checked first, so that a client without a key cannot find out which paths exist. Checks
+for all authenticated requests belong between finding the operation and running it (docs/api.md,
+Errors). A store in a file is read on the event loop; a remote store is awaited.
 """
 
 import asyncio
@@ -18,7 +18,9 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import orjson
 
 from resumes.clock import system_clock, timestamp
 from resumes.errors import (
@@ -29,7 +31,6 @@ from resumes.errors import (
     StoreError,
     StoreIncompatible,
 )
-from resumes.filesystems import DISK_FLOOR_BYTES
 from resumes.log_writer import LogWriter
 from resumes.rendering import FileType, Renderer
 from resumes.rendering.fonts import font_folders
@@ -43,7 +44,7 @@ from server.metrics import Exposition, Metrics
 from server.openapi import description_files
 from server.rate_limits import REFUSAL, RateLimits
 from server.rendering_route import RenderingRoute
-from server.request import ClientGone, HttpError, Request, Respond
+from server.request import ClientGone, HttpError, Request, Respond, http_error
 from server.routes import Routes, prune_forever
 from server.upload_route import UploadRoute
 
@@ -52,35 +53,28 @@ logger = logging.getLogger("resumes.server")
 ROOT: Final = "/api/v1"
 RESUMES: Final = f"{ROOT}/resumes"
 UPLOAD: Final = f"{RESUMES}/upload"
-# Without an analyzer, `upload` is no operation; it must never be taken for an ID.
-ONE: Final = re.compile(rf"{RESUMES}/(?!upload\Z)[^/]+")
-FILE: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/(pdf|docx)")
+# Even without an analyzer, `upload` must never be treated as an ID.
+ONE: Final = re.compile(rf"{RESUMES}/(?!upload(?:/|\Z))[^/]+(/pdf|/docx)?")
 
 READ_ONLY: Final = "This API key is read-only"
 CUT_OFF: Final = "The server is shutting down; it is unknown whether the request succeeded"
 
 BUSY_PER_S: Final = 20
-"""At this rate of requests, work that is not urgent waits."""
+"""At this rate of requests per second, work that is not urgent waits."""
 
 Run = Callable[[Request, KeyHolder], Coroutine[Any, Any, None] | None]
-"""Answers the request, or returns a coroutine that does. Either may raise the error to answer
-with."""
+"""Answers the request or returns a coroutine that answers it. Both may raise the error to send."""
 
 
-class Operation(NamedTuple):
-    """An operation of the API: its name in logs and metrics, and the function that runs it."""
-
-    name: str
-    run: Run
-    needs_listing_plan: bool = True
-    """Whether it requires a plan with API listing."""
+Operation = tuple[str, Run]
+"""An operation of the API: its name in logs and metrics, and the function that runs it."""
 
 
 class App:
     """Answers requests from a store.
 
-    It limits requests only if `settings.rate_limit` is set, because it does not know its own address.
-    `metrics` None: count only this app's requests. `log` None: log no requests.
+    Rate limits apply only if `settings.rate_limit` is set, since the app does not know its own
+    address. Without `metrics`, it counts only this app's requests; without `log`, it logs none.
     """
 
     def __init__(
@@ -91,50 +85,45 @@ class App:
         metrics: Metrics | None = None,
         log: LogWriter | None = None,
     ) -> None:
-        self._store = store
+        self.store = store
         self._log = log
         self.connections = Connections(settings)
         self.authenticator = Authenticator(store, self.connections)
-        self._rate_limits = RateLimits(settings, is_batched=True) if settings.rate_limit else None
+        self._rate_limits = RateLimits(settings) if settings.rate_limit else None
         self._metrics = metrics or Metrics()
         store.write_queue.observe = self._metrics.observe_batch
         self._begun = 0
-        """The number of requests that have begun."""
+        """The number of requests that have started."""
         self._seen = (0, time.monotonic())
         self._access_log: AccessLog | None = None
         is_json = settings.log_format is LogFormat.JSON
         if log is not None and (is_json if settings.access_log is None else settings.access_log):
             self._access_log = AccessLog(log, is_json=is_json)
-        self._health = HealthCheck(store, floor_bytes=DISK_FLOOR_BYTES)
+        self._health = HealthCheck(store)
         self._exposition = Exposition(self._metrics, store, sample=self._sample)
-        self._pdf = RenderingRoute(
-            store,
-            settings.format,
-            Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
-            settings.home,
-        )
-        self._routes = routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
-        # Decided once, so that a store in a file costs nothing extra.
+        self._renderer = Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s)
+        pdf = RenderingRoute(store, settings.format, self._renderer, settings.home)
+        routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
+        # This is decided once, so that a store in a file has no extra cost per request.
         self._waits_for_store = is_remote = store.path is None
-        self._of_all: Mapping[str, Operation] = {
-            "GET": Operation("list", routes.list_async if is_remote else routes.list),
-            "POST": Operation("create", routes.create, needs_listing_plan=False),
+        self._operations: dict[str, dict[str, Operation]] = {
+            RESUMES: {
+                "GET": ("list", routes.list_async if is_remote else routes.list),
+                "POST": ("create", routes.create),
+            },
+            f"{RESUMES}/*": {
+                "GET": ("get", routes.get_async if is_remote else routes.get),
+                "PUT": ("update", routes.update),
+                "DELETE": ("delete", routes.delete),
+            },
         }
-        self._of_one: Mapping[str, Operation] = {
-            "GET": Operation("get", routes.get_async if is_remote else routes.get),
-            "PUT": Operation("update", routes.update, needs_listing_plan=False),
-            "DELETE": Operation("delete", routes.delete, needs_listing_plan=False),
-        }
-        self._of_file: Mapping[str, Mapping[str, Operation]] = {
-            name: {"GET": Operation(name, self._pdf)} for name in FileType if settings.pdf
-        }
-        self._upload = UploadRoute(settings, store, routes) if settings.analyzer else None
-        self._of_upload: Mapping[str, Operation] = (
-            {"POST": Operation("upload", self._upload, needs_listing_plan=False)}
-            if self._upload
-            else {}
-        )
-        # Paths that need no key.
+        """The operations by path and method; `*` stands for an ID."""
+        if settings.pdf:
+            for name in FileType:
+                self._operations[f"{RESUMES}/*/{name}"] = {"GET": (name, pdf)}
+        if settings.analyzer:
+            self._operations[UPLOAD] = {"POST": ("upload", UploadRoute(settings, store, routes))}
+        # Paths that require no key.
         self._open: dict[str, tuple[str, Respond]] = {
             "/healthz": ("health", self._health.live),
             "/readyz": ("ready", self._health.ready),
@@ -148,11 +137,11 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Run the background tasks during the block.
 
-        On exit, finish writes that were begun after answers.
+        On exit, finish the writes that were started after answers were sent.
         """
         tasks = [
             asyncio.create_task(self._check_forever()),
-            asyncio.create_task(prune_forever(self._store)),
+            asyncio.create_task(prune_forever(self.store)),
         ]
         try:
             yield
@@ -163,30 +152,21 @@ class App:
             await self.authenticator.finish()
             if self._rate_limits is not None:
                 self._rate_limits.close()
-            await self._health.close()
-            await self._exposition.close()
-            self._pdf.close()
-            if self._upload is not None:
-                self._upload.close()
-            self._routes.close()
+            self._renderer.close()
 
     async def _check_forever(self) -> None:
         while True:
             with contextlib.suppress(MemoryError):  # the next check is in a second
-                self._sample()  # for the server's other processes
+                self._sample()  # for metrics requests to other processes
                 self._health.check_disk()
             await self.connections.check()
 
     def _sample(self) -> None:
         self._metrics.put(
             connections=len(self.connections),
-            waiting_writes=self._store.write_queue.waiting,
+            waiting_writes=self.store.write_queue.waiting,
             dropped_lines=0 if self._log is None else self._log.dropped_count,
         )
-
-    def check_threads(self) -> None:
-        """Raise StoreUnavailable if a thread of the store has ended, so that this process must end."""
-        self._store.check_threads()
 
     def is_busy(self) -> bool:
         """Return whether requests were frequent since the last call."""
@@ -203,11 +183,10 @@ class App:
         self._metrics.begin()
         try:
             rest = self._begin(request)
+            if rest is not None:
+                return self._finish(request, rest)
         except Exception as error:  # noqa: BLE001  (the server's edge)
-            rest = None
             _respond_error(request, error)
-        if rest is not None:
-            return self._finish(request, rest)
         self._observe(request)
         return None
 
@@ -235,35 +214,30 @@ class App:
         """Count the request against its key's limits, then run the operation."""
         request.account_id, request.key_id = holder.account_id, holder.key_id
         operations = self._operations_at(request.path)
-        operation = operations.get("GET" if request.method == "HEAD" else request.method)
+        is_reading = request.method in ("GET", "HEAD")
+        operation = operations.get("GET" if is_reading else request.method)
+        wait_s = 0
+        if self._rate_limits is not None:
+            tokens = 1 if operation else 0
+            wait_s = self._rate_limits.admit(holder.key_id, request.lines, tokens=tokens)
         if operation is None:
-            if self._rate_limits is not None:
-                self._rate_limits.add_headers(holder, request.lines)
-            if not operations:
-                raise HttpError(404)
-            raise HttpError(405, headers=[(b"allow", ", ".join(operations).encode())])
-        request.operation = operation.name
-        if self._rate_limits is not None and (
-            wait_s := self._rate_limits.admit(holder, request.lines)
-        ):
-            headers = [(b"retry-after", b"%d" % wait_s)]
-            raise HttpError(429, REFUSAL, headers, retryAfter=wait_s)
-        if holder.is_read_only and request.method not in ("GET", "HEAD"):
-            raise HttpError(403, READ_ONLY)
-        if operation.needs_listing_plan and not holder.api_listing:
+            allowed = [(b"allow", ", ".join(operations).encode())]
+            raise HttpError(405, headers=allowed) if operations else HttpError(404)
+        request.operation, run = operation
+        if wait_s:
+            raise HttpError(429, REFUSAL, [(b"retry-after", b"%d" % wait_s)], retryAfter=wait_s)
+        if is_reading and not holder.api_listing:
             raise BusinessPlanRequired
-        return operation.run(request, holder)
+        if holder.is_read_only and not is_reading:
+            raise HttpError(403, READ_ONLY)
+        return run(request, holder)
 
     def _operations_at(self, path: str) -> Mapping[str, Operation]:
         """Return the operations at the path, by method."""
-        if path == RESUMES:
-            return self._of_all
-        if path == UPLOAD:
-            return self._of_upload
-        if ONE.fullmatch(path):
-            return self._of_one
-        found = FILE.fullmatch(path)
-        return self._of_file.get(found[1], {}) if found else {}
+        operations = self._operations.get(path)
+        if operations is None and (one := ONE.fullmatch(path)):
+            operations = self._operations.get(f"{RESUMES}/*{one[1] or ''}")
+        return operations or {}
 
     async def _finish(self, request: Request, rest: Coroutine[Any, Any, None]) -> None:
         try:
@@ -290,26 +264,28 @@ def _respond_error(request: Request, error: BaseException) -> None:
     if not request.status:
         request.respond_error(public_error(error, request.id))
         return
-    # A second answer inside the first one would be taken for a part of it.
+    # A second answer inside the first answer would be read as part of it.
     cause = None if isinstance(error, ResumesError | HttpError) else error
     logger.error("Cut off the response to request %s: %s", request.id, error, exc_info=cause)
     if not (request.is_answered or request.is_gone):
         request.cut_off()
 
 
-def public_error(error: BaseException, request_id: str) -> ResumesError | HttpError:
-    """Return the error as the client may see it; log what only operators may see."""
+def public_error(error: BaseException, request_id: str) -> HttpError:
+    """Return the error as the client may see it, and log what only operators may see."""
+    if isinstance(error, HttpError):
+        return error
     if isinstance(error, MemoryError):  # possible anywhere, even after a commit
         logger.error("Out of memory for request %s", request_id)
-        return OutcomeUnknown()
+        return http_error(OutcomeUnknown())
     if isinstance(error, StatementRefused):
-        # Not its cause, in which a database may repeat its input.
+        # Omit the cause, in which a database may repeat its input.
         return _internal_error(request_id, error.message, None)
-    if isinstance(error, StoreIncompatible) or not isinstance(error, ResumesError | HttpError):
+    if isinstance(error, StoreIncompatible) or not isinstance(error, ResumesError):
         return _internal_error(request_id, "see below", error)
     if isinstance(error, StoreError):
         logger.error("Answered 503 to request %s: %s", request_id, error.message)
-    return error
+    return http_error(error)
 
 
 def _internal_error(request_id: str, why: str, cause: BaseException | None) -> HttpError:
@@ -319,40 +295,42 @@ def _internal_error(request_id: str, why: str, cause: BaseException | None) -> H
     return HttpError(500, f"Internal error {error_id}")
 
 
-METHODS = frozenset[str](http.HTTPMethod)
-"""Methods that are logged by name; unknown ones come from clients and are not."""
-
-# Formatted here, because the logging package would cost more than the request's look-up. Every
-# value is generated here, or has a form that needs no escaping.
-JSON_LINE = (
-    '{"at":"%s","level":"INFO","logger":"resumes.access","message":"request","requestId":"%s",'
-    '"method":"%s","operation":"%s","status":%d,"ms":%.2f,"account":%s,"key":%s}\n'
+TEXT_LINE = (
+    "{at} {level} {logger}: {message} {requestId}: {method} {operation}, status {status}, {ms:.2f} ms, "
+    "account {account}, key {key}\n"
 )
-TEXT_LINE = "%s INFO resumes.access: request %s: %s %s, status %d, %.2f ms, account %s, key %s\n"
 
 
 class AccessLog:
     """Writes a line for each finished request (docs/operations.md, Logs).
 
-    A line has the IDs of the account and the key, and the operation's name, but never a path, a query,
-    a body, a name or a key.
+    A line contains the IDs of the account and the key, and the operation's name, but never a path,
+    a query, a body, a name or a key.
     """
 
     def __init__(self, writer: LogWriter, *, is_json: bool) -> None:
-        self._put = writer.put
-        self._line = JSON_LINE if is_json else TEXT_LINE
-        self._id, self._no_id = ('"%s"', "null") if is_json else ("%s", "none")
+        self._writer = writer
+        self._is_json = is_json
+        self._nobody = None if is_json else "none"
 
     def observe(self, request: Request, took_s: float) -> None:
         """Log the request; the line is written after the answer."""
-        line = self._line % (
-            timestamp(system_clock()),
-            request.id,
-            request.method if request.method in METHODS else "other",
-            request.operation or "other",
-            request.status,
-            took_s * 1_000,
-            self._id % request.account_id if request.account_id else self._no_id,
-            self._id % request.key_id if request.key_id else self._no_id,
-        )
-        self._put(line.encode())
+        # Formatted here, because the logging package would take longer than looking up the request.
+        line = {
+            "at": timestamp(system_clock()),
+            "level": "INFO",
+            "logger": "resumes.access",
+            "message": "request",
+            "requestId": request.id,
+            # Only known methods are logged, since a client could send its data as a method.
+            "method": request.method if request.method in http.HTTPMethod.__members__ else "other",
+            "operation": request.operation or "other",
+            "status": request.status,
+            "ms": round(took_s * 1_000, 2),
+            "account": request.account_id or self._nobody,
+            "key": request.key_id or self._nobody,
+        }
+        if self._is_json:
+            self._writer.put(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        else:
+            self._writer.write(TEXT_LINE.format_map(line))

@@ -14,36 +14,37 @@ from server.request import Headers
 logger = logging.getLogger("resumes.server")
 
 CACHE_US: Final = 1_000_000
-"""How long answers are cached at most, because a key's last use must be recorded again by time."""
+"""How long the holder of a key is cached: its last use must be recorded again after some time."""
 
 
 class Authenticator:
     """Finds the holder of each key, and records when a key was last used.
 
-    The store's answer about a key is cached until any process commits anything. This is checked once
-    for all requests that one poll of the event loop returned, so a request that is sent after a
-    revocation was answered finds the key revoked (decision 0015).
+    A key's holder is cached until any process commits anything. This is checked once for all
+    requests that one poll of the event loop returned, so a request that is sent after a revocation
+    was answered finds the key revoked (decision 0015).
     """
 
     def __init__(self, store: Store, connections: Connections) -> None:
         self._store = store
         self._connections = connections
         self._known: dict[str, KeyHolder] = {}
-        """Holders by key, not by header, in which any number of blanks may surround the key."""
+        """Holders by key. The header is not used, since it may contain any number of blanks."""
         self._version: int | None = None
         """The store's version when the cache was last emptied or checked."""
         self._since_us = 0
         self._is_current = False
         """Whether the version was checked since the event loop last polled for requests."""
-        # The loop holds tasks weakly. One record at a time for a key is enough. A failed one is not
-        # repeated sooner than a successful one: with a full disk every request would try.
+        # References to the tasks, since the loop holds only weak ones. One pending record per key
+        # is sufficient. After a failure, the next attempt waits as after a success: with a full
+        # disk, every request would otherwise try.
         self._notes: dict[str, asyncio.Task[None]] = {}
 
     def authenticate(self, headers: Headers) -> KeyHolder:
-        """Return the holder of the request's key, without waiting for its last use to be recorded.
+        """Return the holder of the request's key, without waiting until its last use is recorded.
 
-        Only for the event loop. Raises InvalidKey, the same for a missing, malformed, unknown,
-        revoked or expired key.
+        Call this only on the event loop. Raises InvalidKey, with the same message for a missing,
+        malformed, unknown, revoked or expired key.
         """
         secret = parse_secret(headers)
         if not self._is_current:
@@ -53,7 +54,7 @@ class Authenticator:
         return self._accept(secret, api_keys.authenticate(self._store, secret))
 
     async def authenticate_async(self, headers: Headers) -> KeyHolder:
-        """Return the holder of the request's key, uncached. Raises as `authenticate`."""
+        """Return the holder of the request's key from the store. Raises InvalidKey."""
         secret = parse_secret(headers)
         return self._accept(secret, await api_keys.authenticate_async(self._store, secret))
 
@@ -92,14 +93,14 @@ class Authenticator:
             asyncio.get_running_loop().call_later(again_s, self._notes.pop, holder.key_id)
 
     async def finish(self) -> None:
-        """Wait until every pending use is recorded, or logged as failed."""
+        """Wait until every pending use is recorded or has been logged as failed."""
         await asyncio.gather(*self._notes.values())
 
 
 def parse_secret(headers: Headers) -> str:
-    """Return the key of `Authorization: Bearer KEY`, the scheme in any case.
+    """Return the key in `Authorization: Bearer KEY`. The scheme's case is ignored.
 
-    Raises InvalidKey without this header, for other forms, and for more than one header.
+    Raises InvalidKey if the header is missing, repeated or in another form.
     """
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) != 1:
@@ -107,5 +108,5 @@ def parse_secret(headers: Headers) -> str:
     scheme, _, secret = values[0].partition(b" ")
     if scheme.lower() != b"bearer":
         raise InvalidKey
-    # Decodes any bytes; a key that is not UTF-8 is unknown to the store.
+    # All bytes can be decoded; a key that is not UTF-8 is unknown to the store.
     return secret.strip(b" ").decode("utf-8", "surrogateescape")

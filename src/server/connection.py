@@ -12,7 +12,7 @@ from collections import deque
 from typing import Any, Final
 
 from server.app import App, public_error
-from server.deadlines import STOP_S, Deadlines, Reading
+from server.deadlines import Deadlines, Reading
 from server.receiver import SLICE_BYTES, Receiver
 from server.request import UNAVAILABLE, HttpError, Request, find_request_id
 
@@ -108,20 +108,21 @@ class Connection(asyncio.Protocol):
         for request in self._waiting:
             request.leave()
         self._waiting.clear()
-        self.resume_writing()
+        self._writable.set()
 
     def eof_received(self) -> bool | None:
-        """Answer complete requests: the client has only ended sending.
+        """Answer complete requests: the client may have only ended sending.
 
         With TLS it cannot do so without ending the connection.
         """
         if self._transport.get_extra_info("sslcontext") is not None:
             return None
-        if not self._abandon_incomplete():
-            if self._is_draining:
-                return None
-            self._close()  # after the pending answer
+        if self._answering is not None:
+            self._answering.has_ended_sending = True
         self._is_draining = True
+        self._lingers = False  # nothing is left to receive
+        if not self._abandon_incomplete():
+            self._close()
         return True
 
     def shutdown(self) -> None:
@@ -130,12 +131,8 @@ class Connection(asyncio.Protocol):
         Wait for the rest of an incomplete request, but not as long as for an answer.
         """
         self._deadlines.stop_s = self._loop.time()
-        self._loop.call_later(STOP_S, lambda: self.check(self._loop.time()))
-        last = self._find_last()
-        if last is None:
+        if not self._end_after_answers():
             self._loop.call_later(SETTLE_S, self._close_if_idle)
-        else:
-            last.keep_alive = False
 
     def _close_if_idle(self) -> None:
         if self._reading is Reading.BETWEEN and self._find_last() is None:
@@ -185,18 +182,17 @@ class Connection(asyncio.Protocol):
         request.connection = self
         request.began_s = time.perf_counter()
         request.id = find_request_id(request.headers)
-        if self._deadlines.stop_s is not None:
-            request.keep_alive = False
+        request.keep_alive &= self._deadlines.stop_s is None
         self._receiving = request
         self._waiting.append(request)
 
     def _add_body(self, part: bytes) -> None:
-        """Add a part of the body. Raises HttpError if it is too large."""
+        """Add a part of the body. Raises HttpError if there is no memory for it."""
         request = self._receiving
         assert request is not None
         if request.status:  # data after the answer is discarded
             if self._receiver.body_bytes > DRAIN_BYTES:
-                raise HttpError(413, "Request body too large")
+                self.abort()
             return
         size_bytes = len(part)
         self._held_bytes += size_bytes
@@ -218,17 +214,14 @@ class Connection(asyncio.Protocol):
         self._deadlines.begin(self._loop.time())
 
     def _pause_reading(self) -> None:
-        if not self._is_paused:
-            self._is_paused = True
-            if not self._transport.is_closing():
-                self._transport.pause_reading()
+        self._is_paused = True
+        self._transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Resume reading from the client, unless it has requests waiting."""
         if self._is_paused and not self._waiting:
             self._is_paused = False
-            if not self._transport.is_closing():
-                self._transport.resume_reading()
+            self._transport.resume_reading()
 
     def release(self, size_bytes: int) -> None:
         """Count this many bytes of this connection's bodies as no longer held in memory."""
@@ -240,6 +233,14 @@ class Connection(asyncio.Protocol):
     def _find_last(self) -> Request | None:
         """Return the last request whose answer is not complete."""
         return self._waiting[-1] if self._waiting else self._answering
+
+    def _end_after_answers(self) -> bool:
+        """End the connection after the last pending answer. Return whether there is one."""
+        last = self._find_last()
+        if last is None:
+            return False
+        last.keep_alive = False
+        return True
 
     def _begin_waiting(self) -> None:
         """Begin waiting requests, each after the answer to the previous one."""
@@ -282,9 +283,8 @@ class Connection(asyncio.Protocol):
 
     def _flush(self) -> None:
         """Send the data of this turn, then begin requests that waited for that."""
-        unsent = self._unsent
-        data = unsent[0] if len(unsent) == 1 else b"".join(unsent)
-        unsent.clear()
+        data = b"".join(self._unsent)
+        self._unsent.clear()
         self._unsent_bytes = 0
         if not self._transport.is_closing():  # otherwise the client is gone
             self._written_bytes += len(data)
@@ -301,14 +301,13 @@ class Connection(asyncio.Protocol):
             self._close_transport()
 
     def _close_transport(self) -> None:
-        if not self._lingers or not self._transport.can_write_eof():
-            self._transport.close()
-        elif not self._transport.is_closing():
+        if self._lingers and self._transport.can_write_eof():
             self._transport.write_eof()
+        else:
+            self._transport.close()
 
     def abort(self) -> None:
         """End the connection immediately; unsent data is lost."""
-        self._is_closing = True
         self._transport.abort()
 
     def _is_ending(self) -> bool:
@@ -318,8 +317,7 @@ class Connection(asyncio.Protocol):
     def finish(self, request: Request) -> None:
         """Record that the request has its complete answer."""
         request.is_answered = True
-        if request is self._answering:
-            self._answering = None
+        self._answering = None
         if request.is_gone:
             return
         is_incomplete = not self._is_draining and (
@@ -342,9 +340,8 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Note that the client has read most of the data (called by the transport)."""
-        if not self._writable.is_set():
-            self._writable.set()
-            self._begin_later()
+        self._writable.set()
+        self._begin_later()
 
     async def drain(self) -> None:
         """Wait until the client has read most of what was written."""
@@ -360,8 +357,8 @@ class Connection(asyncio.Protocol):
         unsent_bytes = self._transport.get_write_buffer_size()
         if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
             self.abort()
-        elif reading is not Reading.BODY and self._find_last() is not None:
-            return  # the client is waiting for the answer
+        elif reading is not Reading.BODY and (unsent_bytes or self._find_last() is not None):
+            return  # the client is waiting for the answer, or reading it
         elif reading is not Reading.DRAINING and self._is_paused:
             self._deadlines.begin(now_s)  # the client is waiting for this server to read
         elif self._deadlines.is_over(
@@ -370,19 +367,16 @@ class Connection(asyncio.Protocol):
             if reading in (Reading.HEAD, Reading.BODY):
                 has_stopped = self._deadlines.has_stopped(now_s)
                 self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
-            elif reading is Reading.BETWEEN and not self._is_ending():
+            elif reading is Reading.BETWEEN:
                 self._close()
             else:
                 self.abort()
 
     def _drain_input(self) -> None:
         """Discard incoming data for a limited time."""
-        self._is_draining = True
+        self._is_draining = self._lingers = True
         self._receiving = None
-        self._drained_bytes = 0
         self._deadlines.begin(self._loop.time())
-        if self._deadlines.stop_s is None:
-            self._lingers = True
 
     def _refuse(self, error: Exception) -> None:
         """Answer with the error, read no other request, and end the connection.
@@ -399,11 +393,9 @@ class Connection(asyncio.Protocol):
         response = public_error(error, request.id)
         was_answered = request.is_answered
         is_answering = self._abandon_incomplete()
-        if self._is_ending():
-            return  # an earlier answer ends the connection
         self._drain_input()
         if not is_answering:
-            if not was_answered:
+            if not (was_answered or self._is_ending()):
                 # As a request of its own: the application's code may still use the one that it has.
                 answered = Request(request.method, id=request.id, lines=request.lines)
                 answered.connection = self
@@ -424,9 +416,4 @@ class Connection(asyncio.Protocol):
                 self._waiting.pop()
         # Complete requests sent earlier are still answered.
         self._begin_waiting()
-        self._receiving = None
-        last = self._find_last()
-        if last is None:
-            return False
-        last.keep_alive = False
-        return True
+        return self._end_after_answers()

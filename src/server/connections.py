@@ -1,4 +1,4 @@
-"""All connections of a process: their number, and the memory of their bodies."""
+"""The connections of a process: their number, and the memory used by their bodies."""
 
 import asyncio
 import contextlib
@@ -8,47 +8,47 @@ from collections.abc import Callable
 from resumes.settings import Settings
 
 RESERVED_FILES = 128
-"""Open files that are not connections: those of the store and the event loop, and the listener."""
+"""Open files other than connections: those of the store and the event loop, and the listener."""
 
 REFUSED_AT_ONCE = 100
-"""Connections beyond the limit that are kept briefly, so that their clients get the answer."""
+"""Connections beyond the limit that are kept briefly, so that their clients get an answer."""
 
 MAX_PER_POLL = 1_000
-"""With more connections, one turn of the event loop may poll for requests twice: libuv does so
-after 1,024 events, and the process has a few other open files."""
+"""With more connections, one turn of the event loop may poll for requests twice, because libuv does
+so after 1,024 events. The margin is for other open files."""
 
 MIB = 1024 * 1024
 
 BODY_MEMORY_BYTES = 64 * MIB
-"""Memory for request bodies in a process; beyond it, requests are refused."""
+"""The memory for request bodies in a process. Requests beyond this limit are rejected."""
 
 
 Check = Callable[[float], None]
-"""The method that identifies a connection: it refuses or cuts off a client that is too slow."""
+"""The method that identifies a connection. It rejects or disconnects a client that is too slow."""
 
 
 class Connections:
-    """The connections of a process, and the bytes of bodies that they hold in memory."""
+    """The connections of a process, and the bytes of request bodies that they hold in memory."""
 
     def __init__(self, settings: Settings) -> None:
         self.max_open = find_room(settings.max_connections)
         self.max_body_bytes = max(BODY_MEMORY_BYTES, settings.max_body_bytes + MIB)
-        """The maximum size of all bodies in memory; at least one body of the largest size fits."""
+        """The maximum size of all bodies in memory. At least one body of the maximum size fits."""
         self.client_timeout_s = settings.client_timeout_s
         self.body_bytes = 0
         """The current size of all bodies in memory."""
         self._open: set[Check] = set()
         self._refused: set[Check] = set()
         self.served: set[Callable[[], None]] = set()
-        """For each connection with HTTP begun, a function to end it after pending answers."""
+        """For each connection that uses HTTP, a function that closes it after pending answers."""
         self.is_stopping = False
-        """Whether the server is stopping: then new connections are ended as well."""
+        """Whether the server is stopping, so that new connections are closed as well."""
         self.tasks: set[asyncio.Task[None]] = set()
         """The tasks that answer requests asynchronously."""
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
 
     def __len__(self) -> int:
-        """Return the number of open connections, without refused ones."""
+        """Return the number of open connections, without rejected connections."""
         return len(self._open)
 
     @property
@@ -63,7 +63,7 @@ class Connections:
 
     @property
     def is_overrun(self) -> bool:
-        """Whether too many connections are being refused to answer each."""
+        """Whether too many connections are being rejected to send each an answer."""
         return len(self._refused) >= REFUSED_AT_ONCE
 
     def add(self, check: Check, *, is_refused: bool = False) -> None:
@@ -71,18 +71,18 @@ class Connections:
         (self._refused if is_refused else self._open).add(check)
 
     def discard(self, check: Check) -> None:
-        """Stop counting the connection, which is closed."""
+        """Stop counting a connection that was closed."""
         self._open.discard(check)
         self._refused.discard(check)
 
     async def check(self) -> None:
-        """Wait for a second or less, then check every connection: a timer for each request would
-        cost more than a page of the list."""
+        """Wait for a second or less, then check every connection. A timer for each request would
+        take longer than listing a page."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         await asyncio.sleep(self._interval_s)
         now_s = loop.time()
-        # After a stall of this process, timeouts are checked only once it has caught up.
+        # After this process was stalled, timeouts are checked only once it has caught up.
         if now_s - began_s < 2 * self._interval_s:
             with contextlib.suppress(MemoryError):  # the next check is in a second
                 for check in (*self._open, *self._refused):
@@ -90,9 +90,9 @@ class Connections:
 
 
 def find_room(wanted: int) -> int:
-    """Return how many connections this process may open: `wanted`, or as many as the system allows.
+    """Return how many connections this process may open, at most `wanted`.
 
-    Raise the process's limit of open files if needed.
+    If necessary, raise the process's limit of open files.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:

@@ -38,10 +38,8 @@ class Deadlines:
 
     def __init__(self, now_s: float, client_s: float) -> None:
         self._client_s = client_s
+        self.begin(now_s)
         self._is_new = True
-        self._since_s = now_s
-        self._progress_s = now_s
-        self._seen_bytes = 0
         self._reads = (now_s, 0)
         self.stop_s: float | None = None
         """When the service began to stop, which leaves STOP_S for an incomplete request."""
@@ -59,8 +57,7 @@ class Deadlines:
 
     def has_stopped(self, now_s: float) -> bool:
         """Return whether the service is stopping and STOP_S have passed."""
-        # A timer may be early by a millisecond, the resolution of the loop.
-        return self.stop_s is not None and now_s - self.stop_s > STOP_S - 0.01
+        return self.stop_s is not None and now_s - self.stop_s >= STOP_S
 
     def is_over(self, now_s: float, reading: Reading, body_bytes: int) -> bool:
         """Return whether the time is up for a connection that is not answering a request."""
@@ -80,9 +77,8 @@ class Deadlines:
         if body_bytes != self._seen_bytes:
             self._progress_s = now_s
             self._seen_bytes = body_bytes
-        elif now_s - self._progress_s >= free_s:
-            return True
-        return now_s - self._since_s >= free_s + body_bytes / BODY_BYTES_PER_S
+        slowest_s = self._since_s + body_bytes / BODY_BYTES_PER_S
+        return now_s - free_s >= min(self._progress_s, slowest_s)
 
     def is_stuck(self, now_s: float, sent_bytes: int, unsent_bytes: int) -> bool:
         """Return whether the client has read too little for too long while an answer is pending.

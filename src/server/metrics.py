@@ -1,11 +1,12 @@
 """The metrics of a server, and GET /metrics in the Prometheus format (docs/operations.md, Metrics).
 
-Counters are in memory shared by the processes of a server, which takes 0.3 µs per request.
-prometheus_client's multiprocess mode takes 3.6 µs, more than 3 % of reading a resume. Metrics never
-contain an account, a key, a name or a path.
+Counters are in memory that a server's processes share, which takes 0.3 µs per request. The
+multiprocess mode of prometheus_client takes 3.6 µs, more than 3 % of the time to read a resume.
+Metrics never contain an account, a key, a name or a path.
 """
 
 import asyncio
+import contextlib
 import ctypes
 import http
 import importlib.metadata
@@ -17,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from prometheus_client import ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -32,8 +33,8 @@ from prometheus_client.metrics_core import (
 from resumes.errors import StoreError, StoreUnavailable
 from resumes.health.metrics import QueryCache
 from resumes.store import Store
-from resumes.store.import_history import FileCount, count_files, list_analysis_s
-from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
+from resumes.store.import_history import count_files, list_analysis_s
+from resumes.store.importers import ImporterState, count_waiting, list_importers
 from resumes.store.retention import count_expired, list_due
 from server.request import Request
 
@@ -51,18 +52,18 @@ OPERATIONS = (
     "metrics",
     "",
 )
-"""All values of `Request.operation`; the last is for requests that match no operation."""
+"""All values of `Request.operation`; the last value is for requests that match no operation."""
 
 STATUS_AT = {status: at for at, status in enumerate([*map(int, http.HTTPStatus), 0])}
 """The offset of each status in an operation; 0 is for clients that left before an answer."""
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the durations of requests and commits, in seconds."""
+"""The upper bounds of durations of requests and commits, in seconds."""
 
 WRITES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
-"""Upper bounds of the number of writes in a batch."""
+"""The upper bounds of the number of writes in a batch."""
 
-# A histogram has a count for each bound, the count above all bounds, and the sum.
+# A histogram has a count for each bound, a count for larger values, and the sum.
 _Durations = ctypes.c_double * (len(SECONDS) + 2)
 _Sizes = ctypes.c_double * (len(WRITES) + 2)
 
@@ -72,7 +73,7 @@ class _Operation(ctypes.Structure):
 
 
 class Counters(ctypes.Structure):
-    """What one process has counted. All are doubles."""
+    """The counts of one process. All values are doubles."""
 
     _fields_ = (
         ("in_flight", ctypes.c_double),
@@ -89,9 +90,9 @@ Memory: TypeAlias = ctypes.Array[Counters]
 
 
 def share_memory(processes: int) -> Memory:
-    """Return memory for the counters of this many processes, to be passed to them when spawned.
+    """Return memory for the counters of this many processes. Pass it to them when they are spawned.
 
-    Raises StoreUnavailable if it cannot be allocated.
+    Raises StoreUnavailable if the memory cannot be allocated.
     """
     try:
         return multiprocessing.get_context("spawn").RawArray(Counters, processes)
@@ -106,8 +107,8 @@ def share_memory(processes: int) -> Memory:
 class Metrics:
     """The counters of a process. The event loop's thread counts requests, a writer thread batches.
 
-    `slot` is the part of the shared `memory` for this process; no other live process may use it. The
-    counts of its previous owner are kept. Without `memory` only this process is counted.
+    `slot` is this process's part of the shared `memory`; no other live process may use it. The
+    counts of the slot's previous owner are kept. Without `memory`, only this process is counted.
     """
 
     def __init__(self, memory: Memory | None = None, slot: int = 0) -> None:
@@ -139,7 +140,7 @@ class Metrics:
         _observe(self._mine.commits, SECONDS, took_s)
 
     def put(self, *, connections: int, waiting_writes: int, dropped_lines: int) -> None:
-        """Set the current values of this process, which any process of the server may report."""
+        """Set this process's current values, which all processes of the server may report."""
         self._mine.connections = connections
         self._mine.waiting_writes = waiting_writes
         self._mine.dropped_lines = self._dropped_before + dropped_lines
@@ -159,37 +160,27 @@ def _observe(histogram: Any, bounds: Sequence[float], value: float) -> None:
 
 
 def _histogram(histogram: Any, bounds: Sequence[float]) -> tuple[list[tuple[str, float]], float]:
-    """Return each upper bound with the cumulative count, and the sum."""
+    """Return each upper bound with its cumulative count, and the sum of the values."""
     *counts, total = histogram
     return [*zip([*map(str, bounds), "+Inf"], accumulate(counts), strict=True)], total
 
 
 CACHE_S = 10.0
-"""How long metrics from the store are cached at least."""
+"""The minimum time for which metrics from the store are cached."""
 
 CACHE_TIMES = 100
-"""Metrics from the store are cached this many times as long as reading them took: counting a large
-ledger costs at most 1 % of the time."""
+"""Metrics from the store are cached for this many times as long as it took to read them, so that
+counting a large ledger takes at most 1 % of the time."""
 
 WITHIN_S = 5.0
-"""How long an answer waits for the store; later it is sent without the store's metrics."""
-
-
-class _StoreFigures(NamedTuple):
-    """The store's metrics of files and importers, and of resumes that plans no longer keep."""
-
-    files: Sequence[FileCount]
-    importers: Sequence[SeenImporter]
-    due: int
-    expired: int
-    analysis_s: Sequence[float]
+"""How long an answer waits for the store's metrics before it is sent without them."""
 
 
 class Exposition:
-    """Answers with the metrics of all processes of a server.
+    """Answers requests for the metrics of all processes of a server.
 
-    `sample` is called before each answer and updates the current values. The store's metrics of
-    files and importers are read in a thread and cached.
+    `sample` is called before each answer and updates the current values. The store's metrics are
+    read in a thread and cached.
     """
 
     def __init__(
@@ -204,10 +195,9 @@ class Exposition:
         self._store = store
         self._sample = sample
         self._cache = QueryCache(clock, times=CACHE_TIMES, min_s=CACHE_S)
-        self._thread = ThreadPoolExecutor(1, "figures")
-        self._reading: asyncio.Future[None] | None = None
-        self._figures: _StoreFigures | None = None
-        """None while unknown: the metrics are then missing instead of zero."""
+        self._thread = ThreadPoolExecutor(1, "store-metrics")
+        self._of_store: Sequence[Metric] = ()
+        """The store's metrics. While they are unknown, they are missing rather than zero."""
 
     async def __call__(self, request: Request) -> None:
         """Answer with the metrics."""
@@ -221,28 +211,19 @@ class Exposition:
         await request.respond_file(body, headers)
 
     async def refresh(self) -> None:
-        """Update the store's metrics if they are too old, waiting up to WITHIN_S."""
-        if self._reading is None or self._reading.done():
-            loop = asyncio.get_running_loop()
-            self._reading = loop.run_in_executor(self._thread, self._read)
-        await asyncio.wait([self._reading], timeout=WITHIN_S)
-        if self._reading.done():
-            self._reading.result()
+        """Update the store's metrics if they are too old, and wait for at most WITHIN_S."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WITHIN_S):
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._read)
 
     def _read(self) -> None:
         try:
-            self._figures = self._cache.get(_read_figures, self._store)
+            self._of_store = self._cache.get(_read_store_metrics, self._store)
         except StoreError:
-            self._figures = None
-
-    async def close(self) -> None:
-        """Stop reading, so that the store may be closed."""
-        if self._reading is not None:
-            await asyncio.wait([self._reading], timeout=WITHIN_S)
-        self._thread.shutdown(wait=False, cancel_futures=True)
+            self._of_store = ()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric family; those of the process only if the server has one process."""
+        """Yield all metric families. With several processes, omit those about the process."""
         sums = self._metrics.sums()
         versions = {
             "version": importlib.metadata.version("resume-service"),
@@ -268,15 +249,13 @@ class Exposition:
         yield CounterMetricFamily(
             "resumes_log_lines_dropped", "Log lines that could not be written.", sums.dropped_lines
         )
-        if (figures := self._figures) is not None:
-            yield from _iter_store_metrics(figures)
+        yield from self._of_store
         if self._metrics.is_alone:
             yield from ProcessCollector(registry=None).collect()
 
 
 INITIAL_STATUSES = frozenset({500, 503})
-"""Statuses whose series exist from the start: an alert on growth would miss a series that begins
-at 1."""
+"""Statuses whose series exist from the start: alerts on growth miss a series that begins at 1."""
 
 
 def _iter_request_metrics(sums: Counters) -> Iterator[Metric]:
@@ -312,38 +291,37 @@ def _iter_request_metrics(sums: Counters) -> Iterator[Metric]:
     )
 
 
-def _read_figures(store: Store) -> _StoreFigures:
-    due = sum(some.resumes for some in list_due(store))
-    return _StoreFigures(
-        count_files(store),
-        list_importers(store),
-        due,
-        count_expired(store),
-        list_analysis_s(store),
-    )
-
-
-def _iter_store_metrics(figures: _StoreFigures) -> Iterator[Metric]:
+def _read_store_metrics(store: Store) -> list[Metric]:
+    """Return the metrics of files, importers and resumes past their plan's retention period."""
     files = GaugeMetricFamily(
         "resumes_import_files",
         "Files that importers processed, by outcome and reason.",
         labels=["outcome", "reason"],
     )
-    for tally in figures.files:
+    for tally in count_files(store):
         files.add_metric([tally.outcome, tally.reason or ""], tally.files)
-    yield files
-    live = [seen for seen in figures.importers if seen.is_live]
+    importers = list_importers(store)
+    live = [importer.state for importer in importers if importer.is_live]
     states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in ImporterState:
-        states.add_metric([state], sum(importer.state is state for importer in live))
-    states.add_metric(["silent"], len(figures.importers) - len(live))
-    yield states
-    yield GaugeMetricFamily(
-        "resumes_import_files_waiting",
-        "Files waiting in watched folders.",
-        count_waiting(figures.importers),
-    )
-    if took_s := figures.analysis_s:
+        states.add_metric([state], live.count(state))
+    states.add_metric(["silent"], len(importers) - len(live))
+    waiting = count_waiting(importers)
+    due = sum(some.resumes for some in list_due(store))
+    metrics = [
+        files,
+        states,
+        GaugeMetricFamily(
+            "resumes_import_files_waiting", "Files waiting in watched folders.", waiting
+        ),
+        GaugeMetricFamily("resumes_due", "Resumes that are older than their plan allows.", due),
+        CounterMetricFamily(
+            "resumes_expired",
+            "Resumes erased because their plan no longer kept them.",
+            count_expired(store),
+        ),
+    ]
+    if took_s := list_analysis_s(store):
         analyses = GaugeMetricFamily(
             "resumes_import_analysis_seconds",
             "Time that the analyzer took for each of the newest files.",
@@ -351,10 +329,5 @@ def _iter_store_metrics(figures: _StoreFigures) -> Iterator[Metric]:
         )
         analyses.add_metric(["0.5"], took_s[len(took_s) // 2])
         analyses.add_metric(["1"], took_s[-1])
-        yield analyses
-    yield GaugeMetricFamily(
-        "resumes_due", "Resumes that are older than their plan keeps them.", figures.due
-    )
-    yield CounterMetricFamily(
-        "resumes_expired", "Resumes erased because their plan no longer kept them.", figures.expired
-    )
+        metrics.append(analyses)
+    return metrics

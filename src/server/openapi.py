@@ -1,13 +1,13 @@
 """The OpenAPI 3.1 description of the API.
 
-`interface.json` is the description; the fields of a resume are filled in from the analyzer's table.
-The schema accepts a storable JSON value if and only if create accepts it. What a schema cannot
-express (the JSON's syntax, depth and size) is in the descriptions. A value that is stored with a
-warning is accepted, and its description has the usual range.
+`interface.json` contains the description; the fields of a resume are added from the analyzer's
+table. The schema accepts a JSON value that can be stored if and only if a create request accepts
+it. Constraints that a schema cannot express (JSON syntax, depth and size) are in the descriptions.
+A value that is stored with a warning is accepted, and its description contains the usual range.
 
-It is served as JSON and as Swagger UI, complete with all files: the page works offline, and its
-policy lets the browser load nothing from other hosts (docs/api.md, Description).
-`python -m server.openapi FILE` writes the document of a service with default settings.
+The description is served as JSON and as Swagger UI, with all necessary files: the page works
+offline, and its policy prevents the browser from loading anything from other hosts (docs/api.md,
+Description). `python -m server.openapi FILE` writes the document for the default settings.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
 
 
 def group_schema(group: Group) -> Schema:
-    """Return the schema of an object with the fields of the group; other fields are allowed."""
+    """Return the schema of an object with the fields of the group. Other fields are allowed."""
     properties = {}
     for name, kind in group.fields.items():
         value = value_schema(kind)
@@ -171,22 +171,22 @@ def value_schema(kind: Kind) -> Schema:
         case Group():
             return group_schema(kind)
         case _:
-            return {}  # any value, kept as it is
+            return {}  # any value is accepted and stored unchanged
 
 
 WELCOME = b'{"docs":"docs","openapi":"openapi.json"}'
-"""Relative links, which stay below the path under which a proxy serves the API."""
+"""Relative links, so that a proxy can serve the API under any path."""
 
 ASSETS = Path(__file__).parent / "assets"
 SWAGGER_UI = "swagger-ui-5.35.0"
-"""The folder of Swagger UI's own files and license, named after the version."""
+"""The folder with the files and license of Swagger UI, named after its version."""
 
 POLICY = "; ".join(
     [
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data:",  # Swagger UI's style sheet has inline icons
+        "img-src 'self' data:",  # Swagger UI's style sheet contains inline icons
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
@@ -205,7 +205,7 @@ _VERSIONED: Headers = [(b"cache-control", b"public, max-age=31536000, immutable"
 
 
 def description_files(accepted: Format) -> dict[str, Respond]:
-    """Return by path: the links, the document for this format, the page, and the page's files."""
+    """Return, by path: the links, the document for this format, the page, and the page's files."""
     html, script, style = (f"text/{kind}; charset=utf-8" for kind in ("html", "javascript", "css"))
     bundle, sheet = f"{SWAGGER_UI}/swagger-ui-bundle.js", f"{SWAGGER_UI}/swagger-ui.css"
     return {
@@ -221,13 +221,13 @@ def description_files(accepted: Format) -> dict[str, Respond]:
 
 
 def _page_with_slash() -> bytes:
-    """Return the page with the links that it needs under /docs/."""
+    """Return the page with links that work under /docs/."""
     page = (ASSETS / "docs.html").read_bytes()
     return page.replace(b'"docs/', b'"').replace(b'"openapi.json"', b'"../openapi.json"')
 
 
 def _file(load: Callable[[], bytes], content_type: str, headers: Headers) -> Respond:
-    """Return a function that answers with constant bytes, loaded on first use."""
+    """Return a function that answers with constant bytes, which are loaded on first use."""
     load = functools.cache(load)
 
     async def respond(request: Request) -> None:

@@ -1,63 +1,58 @@
 """Rate limits of keys: token buckets per minute, hour and day (docs/api.md, Rate limits).
 
 A bucket of N tokens is refilled evenly with N tokens per window. A request takes one token from
-each bucket, or is refused and takes none. The buckets are in a mapped file: all workers and servers
-of a home on one machine count together, and no request writes to the store (pitfalls R2).
-
-Locking the buckets takes longer than counting. So if a key's requests are frequent and its buckets
-hold many tokens, a process takes a batch of tokens and soon returns those it did not need. Until
-then other processes see too few tokens, but still enough to refuse no request.
+each bucket, or is rejected and takes none. The buckets are in a mapped file, so all workers and
+servers that use a home on one machine share the counts, and no request writes to the store
+(pitfalls R2).
 """
 
-import asyncio
 import ctypes
 import fcntl
 import functools
 import hashlib
 import math
 import mmap
+import operator
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
-from resumes.store.api_keys import KeyHolder
 
 LAYOUT = 1
-"""The version of the layout, in the file's name, so that different layouts never share a file."""
+"""The version of the layout. It is part of the file's name, so that layouts never share a file."""
 
 SLOTS = 16_384
-"""The number of keys counted at once. If there are more, the least used ones are forgotten."""
+"""The number of keys counted at the same time. Beyond it, the least used keys are forgotten."""
 
 WORDS = 4
 WORD_BYTES = 8
 PROBES = 16
-"""The number of adjacent slots to search for a key."""
+"""The number of adjacent slots that are searched for a key."""
 
 LOCK_TIMEOUT_S = 1.0
-"""How long a request waits for the lock. Other processes hold it for microseconds, on a busy
-machine until they are scheduled again, and longer only if they are stopped."""
+"""How long a request waits for the lock. Other processes hold it for microseconds, longer on a busy
+machine until they are scheduled again, and much longer only if they are stopped."""
 
 boot_clock_ns = functools.partial(
     time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Nanoseconds since boot: one clock for all processes, which is never adjusted."""
+"""Nanoseconds since boot, a clock that all processes share and that is never adjusted."""
 
 NAP_S = 0.000_05
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
-# PyDLL keeps the GIL during the call, which never waits: no other thread of this process can run
-# between lock and unlock and delay them.
+# PyDLL keeps the GIL during the call, which never blocks: no other thread of this process can run
+# between lock and unlock and delay the unlock.
 _flock = ctypes.PyDLL(None).flock
 _LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 def find_boot(boot_id: Path = BOOT_ID) -> int:
-    """Return a non-zero number for this boot of the machine; a constant without a boot ID."""
+    """Return a non-zero number for this boot of the machine, or a constant without a boot ID."""
     try:
         return _hash(boot_id.read_text())
     except OSError:
@@ -65,10 +60,11 @@ def find_boot(boot_id: Path = BOOT_ID) -> int:
 
 
 class Buckets:
-    """The table of buckets in the file at `path`, mapped by every process. Raises OSError.
+    """The table of buckets in the file at `path`, which every process maps. Raises OSError.
 
-    The file is accessible only to its owner, as is its folder if created here. A new one holds zeros.
-    `words` are its numbers, read at any time, and written only between `lock` and `unlock`.
+    Only its owner can access the file, and its folder if that is created here. A new file contains
+    zeros. `words` are the numbers in the table. They may be read at any time, and written only
+    between `lock` and `unlock`.
     """
 
     def __init__(
@@ -86,7 +82,7 @@ class Buckets:
         self._descriptor = os.open(path, flags, 0o600)
         size_bytes = (slots + 1) * WORDS * WORD_BYTES
         if os.fstat(self._descriptor).st_size < size_bytes:
-            # Allocated now: access beyond the file's end, or a full disk, would kill the process.
+            # Allocated now: access beyond the file's end, or to a full disk, kills the process.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._descriptor, 0, size_bytes)
             else:  # macOS
@@ -102,10 +98,10 @@ class Buckets:
         self.unlock()
 
     def lock(self) -> None:
-        """Lock the table until `unlock`; the lock of a process that ends is released.
+        """Lock the table until `unlock`. If a process exits, its lock is released.
 
-        If a stopped process holds the lock, only the first request waits for it, and later ones
-        continue without: a wrong count is better than no answers.
+        If a stopped process holds the lock, only the first request waits for it, and later requests
+        continue without it: wrong counts are better than no answers.
         """
         give_up_s = 0.0
         while _flock(self._descriptor, _LOCK):  # another process holds it
@@ -120,25 +116,12 @@ class Buckets:
         """Release the lock."""
         _flock(self._descriptor, fcntl.LOCK_UN)
 
-    def find_slot(self, key_id: str, now_ns: int) -> int | None:
-        """Return the offset of the key's slot in `words`; None if the key has no slot."""
-        at = self._search(_hash(key_id), now_ns)
-        return at if self.words[at] == _hash(key_id) else None
-
     def take_slot(self, key_id: str, now_ns: int) -> int:
-        """Return the offset of the key's slot in `words`; create it if needed. Needs the lock."""
-        words, key = self.words, _hash(key_id)
-        at = self._search(key, now_ns)
-        if words[at] != key:
-            # In this order every slot stays valid even if the process ends in between.
-            for word in (at + 1, at + 2, at + 3):
-                words[word] = 0
-            words[at] = key
-        return at
+        """Return the offset of the key's slot in `words`. The caller must hold the lock.
 
-    def _search(self, key: int, now_ns: int) -> int:
-        """Return the key's slot, or one to take: an empty or refilled one, or the least used."""
-        words = self.words
+        A new key gets an empty slot, a slot whose buckets are full, or the least used slot.
+        """
+        words, key = self.words, _hash(key_id)
         seen = []
         for probe in range(min(PROBES, self._slots)):
             at = WORDS + (key + probe) % self._slots * WORDS
@@ -146,11 +129,16 @@ class Buckets:
                 return at
             seen.append(at)
             if not words[at]:
-                break  # slots never become empty again, so the key cannot be further on
-        return min(seen, key=lambda at: max(now_ns, *words[at + 1 : at + WORDS]))
+                break  # slots never become empty again, so the key is in no later slot
+        at = min(seen, key=lambda at: max(now_ns, *words[at + 1 : at + WORDS]))
+        # In this order, every slot stays valid even if the process is killed in between.
+        for word in (at + 1, at + 2, at + 3):
+            words[word] = 0
+        words[at] = key
+        return at
 
     def close(self) -> None:
-        """Unmap the table; the file stays for other processes and later starts."""
+        """Unmap the table. The file stays for other processes and later starts."""
         self.words.release()
         self._map.close()
         os.close(self._descriptor)
@@ -166,77 +154,44 @@ SECOND_NS = 1_000_000_000
 LENGTHS_S = (60, 3_600, 86_400)
 REFUSAL = "Rate limit exceeded. Please try again later."
 _LINES = b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n"
+_WAIT_NS, _USED_SHARE = operator.itemgetter(0), operator.itemgetter(1)
 
 
 class Window(NamedTuple):
-    """A limit on the number of requests in a window of time.
+    """A limit on the number of requests in a time window.
 
-    A bucket's debt is the time until it is full: 0 if it is full, `burst_ns` if it is empty.
+    A bucket's debt is the time until it is full: 0 for a full bucket, `burst_ns` for an empty one.
     """
 
     word: int
     """The offset of the bucket in a key's slot."""
     limit: int
-    length_ns: int
     interval_ns: int
     """The time in which one token is added."""
     burst_ns: int
 
 
-Debts = list[tuple[Window, int]]
-"""The debts of a key's buckets, in nanoseconds."""
-
-
-BATCH_TOKENS = 32
-"""Number of tokens taken in a batch."""
-
-FREQUENT_S = 0.01
-"""Requests of a key within this time are frequent; unused tokens are returned after the same
-time."""
-
-MIN_REMAINING = 1_000
-"""Tokens that every bucket must keep: more than all processes need within FREQUENT_S."""
-
-RETURN_WITHIN_NS = 100_000_000
-"""After this time tokens are not returned, because the buckets may be full again."""
-
-MAX_KEYS = 10_000
-"""Number of keys whose last request is remembered."""
-
-
-@dataclass(slots=True)
-class _Batch:
-    """A batch of tokens taken for a key. `tightest` is its tightest window for all of them."""
-
-    tightest: Window
-    debt_ns: int
-    """The debt of the tightest bucket, counting only the tokens used so far."""
-    left: int
-    at_ns: int
-
-
 class RateLimits:
-    """Counts the requests of keys. By default it uses the machine's clocks.
+    """Counts the requests of keys. By default, it uses the machine's clocks.
 
-    `is_batched` needs a running event loop. Raises StoreUnavailable if the table cannot be mapped.
+    Raises StoreUnavailable if the table cannot be mapped.
     """
 
     def __init__(
         self,
         settings: Settings,
         *,
-        is_batched: bool = False,
         clock_ns: Callable[[], int] = boot_clock_ns,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         rates = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
-        self._windows = tuple(_iter_windows(rates))
+        self._windows: list[Window] = []
+        for word, (limit, length_s) in enumerate(zip(rates, LENGTHS_S, strict=True), start=1):
+            if limit:
+                interval_ns = length_s * SECOND_NS // limit
+                self._windows.append(Window(word, limit, interval_ns, limit * interval_ns))
         self._clock_ns = clock_ns
         self._wall_s = wall_s
-        self._is_batched = is_batched
-        self._asked_ns: dict[str, int] = {}
-        """When each key was last counted against the table."""
-        self._batches: dict[str, _Batch] = {}
         path = settings.home.absolute() / "run" / f"rate-limits.{LAYOUT}"
         try:
             self._buckets = Buckets(path)
@@ -246,116 +201,41 @@ class RateLimits:
                 "Fix that, or serve with --no-rate-limit"
             ) from None
 
-    def admit(self, holder: KeyHolder, lines: list[bytes]) -> int:
-        """Count the request and return 0; or if it exceeds a limit, do not count it, and return the
-        seconds until the next token.
+    def admit(self, key_id: str, lines: list[bytes], *, tokens: int = 1) -> int:
+        """Count the request and return 0. If it exceeds a limit, do not count it, and return the
+        seconds until the next token. If `tokens` is 0, count nothing.
 
-        In both cases add the rate limit headers of the key to `lines`.
+        In all cases, add the key's rate limit headers to `lines`.
         """
         if not self._windows:
             return 0
-        batch = self._batches.get(holder.key_id)
-        if batch is not None and batch.left:
-            batch.left -= 1
-            batch.debt_ns += batch.tightest.interval_ns
-            lines.append(self._line(batch.tightest, batch.debt_ns))
-            return 0
         self._buckets.lock()
         try:
             now_ns = self._clock_ns()
-            slot = self._buckets.take_slot(holder.key_id, now_ns)
-            debts = self._debts(slot, now_ns)
-            waits_ns = [debt_ns + each.interval_ns - each.burst_ns for each, debt_ns in debts]
-            wait_ns = max(waits_ns)
+            slot = self._buckets.take_slot(key_id, now_ns)
+            words, debts = self._buckets.words, []
+            for window in self._windows:
+                debt_ns = words[slot + window.word] - now_ns
+                if not 0 < debt_ns <= window.burst_ns:  # beyond: a time of another clock
+                    debt_ns = 0
+                debt_ns += tokens * window.interval_ns
+                wait_ns, used_share = debt_ns - window.burst_ns, debt_ns / window.burst_ns
+                debts.append((wait_ns, used_share, window, debt_ns))
+            # Of equal windows the shortest.
+            wait_ns, _, window, debt_ns = max(debts, key=_WAIT_NS)
             if wait_ns > 0:
-                lines.append(self._line(*debts[waits_ns.index(wait_ns)]))
-                return -(-wait_ns // SECOND_NS)
-            tightest, debt_ns = _find_tightest(debts, 1)
-            lines.append(self._line(tightest, debt_ns))
-            tokens = 1
-            if self._is_batched and self._is_batch_due(holder, debts, tightest, now_ns):
-                tokens = BATCH_TOKENS
-                if not self._batches:
-                    asyncio.get_running_loop().call_later(FREQUENT_S, self._return_unused)
-                self._batches[holder.key_id] = _Batch(tightest, debt_ns, BATCH_TOKENS - 1, now_ns)
-            for window, debt_ns in debts:
-                full_ns = now_ns + debt_ns + tokens * window.interval_ns
-                self._buckets.words[slot + window.word] = full_ns
-            return 0
+                debt_ns -= tokens * window.interval_ns
+            else:
+                for _, _, window, debt_ns in debts:
+                    words[slot + window.word] = now_ns + debt_ns
+                _, _, window, debt_ns = max(debts, key=_USED_SHARE)
         finally:
             self._buckets.unlock()
-
-    def add_headers(self, holder: KeyHolder, lines: list[bytes]) -> None:
-        """Add the rate limit headers of the key to `lines`; count nothing."""
-        if not self._windows:
-            return
-        self._return_unused()
-        now_ns = self._clock_ns()
-        slot = self._buckets.find_slot(holder.key_id, now_ns)
-        debts = self._debts(slot, now_ns) if slot else [(each, 0) for each in self._windows]
-        lines.append(self._line(*_find_tightest(debts, 0)))
-
-    def _debts(self, slot: int, now_ns: int) -> Debts:
-        words = self._buckets.words
-        debts = [(window, words[slot + window.word] - now_ns) for window in self._windows]
-        # A time beyond the window is from another clock.
-        return [(each, debt_ns if 0 < debt_ns <= each.length_ns else 0) for each, debt_ns in debts]
-
-    def _is_batch_due(self, holder: KeyHolder, debts: Debts, tightest: Window, now_ns: int) -> bool:
-        """Return whether to take a batch of tokens now; `tightest` is the window for one token."""
-        if len(self._asked_ns) >= MAX_KEYS:
-            self._asked_ns.clear()
-        asked_ns = self._asked_ns.get(holder.key_id, 0)
-        self._asked_ns[holder.key_id] = now_ns
-        return (
-            now_ns - asked_ns <= FREQUENT_S * SECOND_NS
-            and all(
-                window.burst_ns - debt_ns >= (BATCH_TOKENS + MIN_REMAINING) * window.interval_ns
-                for window, debt_ns in debts
-            )
-            # If a bucket is tightest for the first and the last token, it is for those in between.
-            and _find_tightest(debts, BATCH_TOKENS)[0] is tightest
-        )
-
-    def _return_unused(self) -> None:
-        """Return the unused tokens of all batches."""
-        batches, self._batches = self._batches, {}
-        if not batches:
-            return
-        self._buckets.lock()
-        try:
-            now_ns = self._clock_ns()
-            for key_id, batch in batches.items():
-                slot = self._buckets.find_slot(key_id, now_ns)
-                if slot is not None and now_ns - batch.at_ns < RETURN_WITHIN_NS:
-                    for window in self._windows:
-                        self._buckets.words[slot + window.word] -= batch.left * window.interval_ns
-        finally:
-            self._buckets.unlock()
-
-    def _line(self, window: Window, debt_ns: int) -> bytes:
         left = (window.burst_ns - debt_ns) // window.interval_ns
         full_s = math.ceil(self._wall_s() + debt_ns / SECOND_NS)
-        return _LINES % (window.limit, left, full_s)
+        lines.append(_LINES % (window.limit, left, full_s))
+        return max(0, -(-wait_ns // SECOND_NS))
 
     def close(self) -> None:
         """Stop counting in this process; other processes continue."""
-        self._return_unused()
         self._buckets.close()
-
-
-def _iter_windows(rates: Iterable[int]) -> Iterator[Window]:
-    """Yield the windows of the limits per minute, hour and day; 0 means no limit."""
-    for word, (limit, length_s) in enumerate(zip(rates, LENGTHS_S, strict=True), start=1):
-        if limit:
-            length_ns = length_s * SECOND_NS
-            interval_ns = length_ns // limit
-            yield Window(word, limit, length_ns, interval_ns, limit * interval_ns)
-
-
-def _find_tightest(debts: Debts, tokens: int) -> tuple[Window, int]:
-    """Return the window whose bucket has the smallest share left after taking this many tokens, and
-    its debt then; of equal ones, the shortest."""
-    after = [(window, debt_ns + tokens * window.interval_ns) for window, debt_ns in debts]
-    used = [debt_ns / window.burst_ns for window, debt_ns in after]
-    return after[used.index(max(used))]

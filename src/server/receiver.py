@@ -110,7 +110,7 @@ class Receiver:
         request = Request(headers=self._headers if self.is_in_head else [])
         # Before the target is received, the parser still has the method of an earlier request.
         if self.is_in_head and self._target:
-            request.method = self._parser.get_method().decode("ascii")
+            request.method = self._parser.get_method().decode()
         return request
 
     def _parse(self, data: bytes) -> None:
@@ -167,7 +167,7 @@ class Receiver:
         """Add a header field; ignore trailers after a chunked body."""
         if not self.is_in_head:
             return
-        name, value = name.lower(), value.strip(b" \t")
+        name, value = name.lower(), value.strip()
         if name == b"expect" and value.lower() == b"100-continue":
             self._expects_continue = True
         self._headers.append((name, value))
@@ -182,9 +182,9 @@ class Receiver:
         target, query = check_head(version, self._target, self._headers)
         if parser.should_upgrade():
             return
-        path = target.decode("ascii")
+        path = target.decode()
         request = self._request = Request(
-            parser.get_method().decode("ascii"),
+            parser.get_method().decode(),
             urllib.parse.unquote(path) if "%" in path else path,
             query,
             self._headers,

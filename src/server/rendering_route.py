@@ -1,4 +1,4 @@
-"""GET /api/v1/resumes/{id}/pdf and /docx: the resume as a file for people (docs/api.md, PDF)."""
+"""GET /api/v1/resumes/{id}/pdf and /docx: the resume as a PDF or Word file (docs/api.md, PDF)."""
 
 import asyncio
 import functools
@@ -30,13 +30,14 @@ from resumes.store import Store, accounts, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.stored_resumes import StoredResume
 from server.request import ClientGone, Headers, HttpError, Request, find_tags, parse_fields
+from server.routes import in_thread, turn
 
 logger = logging.getLogger("resumes.server")
 
 Brand = Mapping[str, Any] | None
 
 WAIT_SHARE: Final = 0.75
-"""The share of its time that a PDF may wait for its turn; the rest is enough to render most."""
+"""The share of its time limit that a file may wait for its turn; the rest is usually sufficient."""
 
 TIMED_OUT: Final = "{} generation timeout. Please try again later."
 BUSY: Final = "Too many {}s are being generated. Please try again in a moment."
@@ -55,9 +56,8 @@ class RenderingRoute:
         self._format = accepted
         self._renderer = renderer
         self._turn = asyncio.Lock()
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
-        # A separate thread, so that 304 answers do not wait for rendering.
-        self._tagging = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf-tag")
+        # One thread renders; the other is for 304 answers, which do not wait for rendering.
+        self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="pdf")
 
     async def __call__(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the file. Raises InvalidArgument for an invalid query."""
@@ -75,29 +75,30 @@ class RenderingRoute:
             if tag in known or b"*" in known:
                 request.respond(304, b"", [(b"etag", tag), *_CACHED])
                 return
-        del stored  # frees memory while waiting; it is read again
-        try:
-            async with asyncio.timeout(WAIT_SHARE * self._renderer.timeout_s):
-                await self._turn.acquire()
-        except TimeoutError:
-            raise HttpError(503, BUSY.format(file_type.noun)) from None
-        try:
+        del stored  # frees memory during the wait; the resume is read again
+
+        def draw() -> Rendered:
+            if request.is_gone:
+                raise ClientGone
+            return self._renderer.render_resume(
+                stored, choice, self._format, brand=brand, ends_at=ends_at
+            )
+
+        busy = functools.partial(HttpError, 503, BUSY.format(file_type.noun))
+        async with turn(self._turn, WAIT_SHARE * self._renderer.timeout_s, busy):
             stored = await find()
             tag = await self._make_tag(stored, choice, brand, ends_at)
-            rendered = await asyncio.get_running_loop().run_in_executor(
-                self._executor, self._draw, request, stored, choice, brand, ends_at
-            )
-        except TooLong as error:
-            raise HttpError(422, str(error)) from None
-        except TemplateFailed:
-            raise
-        except RenderingFailed as error:
-            logger.error("No %s for request %s: %s", file_type.noun, request.id, error)
-            raise HttpError(504, TIMED_OUT.format(file_type.noun)) from None
-        finally:
-            self._turn.release()
+            try:
+                rendered = await in_thread(self._threads, draw)
+            except TooLong as error:
+                raise HttpError(422, str(error)) from None
+            except TemplateFailed:
+                raise
+            except RenderingFailed as error:
+                logger.error("No %s for request %s: %s", file_type.noun, request.id, error)
+                raise HttpError(504, TIMED_OUT.format(file_type.noun)) from None
         if rendered.missing is not None:
-            # The text itself is not logged: it is personal.
+            # The text itself is not logged, since it is personal data.
             logger.warning(
                 "No installed font has all the characters of resume %s: install %s (docs/pdf.md, Fonts)",
                 stored.entry.id,
@@ -110,20 +111,6 @@ class RenderingRoute:
         ]
         await request.respond_file(rendered.body, [*headers, (b"etag", tag), *_CACHED])
 
-    def _draw(
-        self,
-        request: Request,
-        stored: StoredResume,
-        choice: PageOptions,
-        brand: Brand,
-        ends_at: float,
-    ) -> Rendered:
-        if request.is_gone:
-            raise ClientGone
-        return self._renderer.render_resume(
-            stored, choice, self._format, brand=brand, ends_at=ends_at
-        )
-
     async def _find_brand(self, holder: KeyHolder) -> Brand:
         """Return the account's house style, read in a thread."""
 
@@ -134,46 +121,40 @@ class RenderingRoute:
                 return load_branding(self._home, account.name).brand
             return None
 
-        return await asyncio.get_running_loop().run_in_executor(self._tagging, find)
+        return await in_thread(self._threads, find)
 
     async def _make_tag(
         self, stored: StoredResume, choice: PageOptions, brand: Brand, ends_at: float
     ) -> bytes:
-        """Return the entity tag, computed in a thread because it scans the font folders."""
-        loop = asyncio.get_running_loop()
+        """Return the entity tag, a digest of everything that determines the content of the file.
+
+        The tag is computed in a thread, because this requires a scan of the font folders.
+        """
+
+        def digest() -> bytes:
+            section_types = sorted(self._format.extra_section_types)
+            whole = hashlib.sha256(repr((choice, section_types, brand)).encode())
+            whole.update(version(self._renderer.font_folders))
+            whole.update(stored.entry.id.encode())
+            whole.update(stored.document.encode())
+            return b'"%b"' % whole.hexdigest()[:32].encode()
+
         try:
             async with asyncio.timeout(ends_at - time.monotonic()):
-                return await loop.run_in_executor(self._tagging, self._tag, stored, choice, brand)
+                return await in_thread(self._threads, digest)
         except TimeoutError:
             noun = choice.file_type.noun
             logger.error("No %s: the folders of fonts were not read in time", noun)
             raise HttpError(504, TIMED_OUT.format(noun)) from None
-
-    def _tag(self, stored: StoredResume, choice: PageOptions, brand: Brand) -> bytes:
-        """Return the entity tag, a digest of everything that the file depends on."""
-        section_types = sorted(self._format.extra_section_types)
-        whole = hashlib.sha256(repr((choice, section_types, brand)).encode())
-        whole.update(version(self._renderer.font_folders))
-        whole.update(stored.entry.id.encode())
-        whole.update(stored.document.encode())
-        return b'"%b"' % whole.hexdigest()[:32].encode()
-
-    def close(self) -> None:
-        """End the renderer."""
-        for executor in (self._executor, self._tagging):
-            executor.shutdown(wait=False, cancel_futures=True)
-        self._renderer.close()
 
 
 _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
 
 
 def parse_choice(query: bytes, file_type: FileType) -> PageOptions:
-    """Return the options in a query string. Raises InvalidArgument for unknown ones."""
-    names: tuple[str, ...] = ("anonymous", "brand")
-    if file_type is FileType.PDF:
-        names = ("layout", "paper", *names)
-    fields = parse_fields(query, names)
+    """Return the options in a query string. Raises InvalidArgument if any are unknown."""
+    drawn = ("layout", "paper") if file_type is FileType.PDF else ()
+    fields = parse_fields(query, (*drawn, "anonymous", "brand"))
     layout, paper = fields.get("layout"), fields.get("paper")
     anonymous = fields.get("anonymous", "false")
     if layout is not None and layout not in LAYOUTS:
@@ -184,7 +165,5 @@ def parse_choice(query: bytes, file_type: FileType) -> PageOptions:
     for name, value in (("anonymous", anonymous), ("brand", brand)):
         if value not in ("true", "false"):
             raise InvalidArgument(f"Unknown value for {name}: {value}. Use true or false")
-    chosen_paper = None if paper is None else Paper(paper)
-    return PageOptions(
-        layout, chosen_paper, anonymous == "true", file_type, has_brand=brand == "true"
-    )
+    chosen = Paper(paper) if paper else None
+    return PageOptions(layout, chosen, anonymous == "true", file_type, has_brand=brand == "true")

@@ -1,7 +1,7 @@
-"""A request: reading its body, and answering it in JSON, with errors in the common format.
+"""A request: reading its body, and sending JSON answers, including errors in the common format.
 
-An error of any layer is `{"error": str, "status": int}`, possibly with `requestId`, `retryAfter` and
-`issues` (docs/api.md, Errors). Domain errors do not know HTTP; `STATUSES` maps them to statuses.
+All errors have the form `{"error": str, "status": int}`, possibly with `requestId`, `retryAfter`
+and `issues` (docs/api.md, Errors). Domain errors do not contain HTTP statuses; see `STATUSES`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from resumes.errors import (
 Headers = Sequence[tuple[bytes, bytes]]
 
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-"""The form of a request ID from a client (docs/api.md, Errors)."""
+"""The format of a request ID from a client (docs/api.md, Errors)."""
 
 STATUSES: Final[dict[ErrorCode, int]] = {
     ErrorCode.INVALID_JSON: 400,
@@ -65,20 +65,17 @@ STATUS_LINES: Final = {
 }
 
 FILE_SLICE_BYTES: Final = 32 * 1024
-"""How much of a large answer is buffered at a time, per client."""
+"""The number of bytes of a large answer that are buffered at a time, per client."""
 
-# Answers contain personal data and depend on the key, so no cache may store them.
+# Answers contain personal data and depend on the key, so caches must not store them.
 _JSON: Final = b"content-type: application/json\r\ncache-control: no-store\r\n"
 _BODY: Final = b"x-content-type-options: nosniff\r\ncontent-length: %d\r\n"
 
 
 class HttpError(Exception):
-    """An error answer without a domain error: about a path, a method, a head, or a full disk.
+    """An error answer. `headers` are added to the answer and `more` to its body."""
 
-    `headers` are added to the answer, `more` to its body.
-    """
-
-    def __init__(self, status: int, message: str = "", headers: Headers = (), **more: int) -> None:
+    def __init__(self, status: int, message: str = "", headers: Headers = (), **more: Any) -> None:
         self.status = status
         self.message = message or http.HTTPStatus(status).phrase
         super().__init__(self.message)
@@ -86,12 +83,25 @@ class HttpError(Exception):
         self.more = more
 
 
+def http_error(error: ResumesError) -> HttpError:
+    """Return the answer for a domain error."""
+    status = STATUSES[error.code]
+    if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
+        # The error's own message contains names of local files, which clients must not see.
+        return HttpError(status, UNAVAILABLE)
+    if isinstance(error, InvalidKey):
+        return HttpError(status, error.message, [(b"www-authenticate", b"Bearer")])
+    if isinstance(error, InvalidResume):
+        return HttpError(status, error.message, issues=error.issues)
+    return HttpError(status, error.message)
+
+
 class ClientGone(Exception):
-    """The client left before the request was complete; no answer is needed."""
+    """Raised if the client left before the request was complete; no answer is needed."""
 
 
 class ResponseWriter(Protocol):
-    """The connection, as far as a request uses it."""
+    """The methods of a connection that a request uses."""
 
     def write(self, data: bytes) -> None:
         """Queue the data to be sent in this turn of the event loop."""
@@ -103,16 +113,16 @@ class ResponseWriter(Protocol):
         """Wait until the client has read most of what was written."""
 
     def release(self, size_bytes: int) -> None:
-        """Count this much of the body as no longer held in memory."""
+        """Count this many bytes of the body as no longer held in memory."""
 
     def finish(self, request: "Request") -> None:
-        """Record that the request has its complete answer."""
+        """Record that the request was answered completely."""
 
     def abort(self) -> None:
-        """End the connection immediately; unsent data is lost."""
+        """Close the connection immediately; unsent data is lost."""
 
 
-@dataclass(slots=True, eq=False, repr=False)  # no repr: it holds a key and a resume
+@dataclass(slots=True, eq=False, repr=False)  # no repr, since it would show a key and a resume
 class Request:
     """A request, its state while it is handled, and its answer."""
 
@@ -135,87 +145,85 @@ class Request:
     connection: ResponseWriter = field(init=False)
 
     began_s: float = 0.0
-    """When the head was complete."""
+    """The time at which the head was complete."""
 
     lines: list[bytes] = field(default_factory=list)
-    """Header lines to add to the answer, whatever its status."""
+    """Header lines to add to the answer, regardless of its status."""
 
     operation: str = ""
-    """The operation's name in logs and metrics; empty if there is none."""
+    """The operation's name in logs and metrics; empty if there is no operation."""
 
     account_id: str = ""
     key_id: str = ""
-    """The request's account and key; empty until the key is known to be valid."""
+    """The IDs of the account and key; empty until the key is known to be valid."""
 
     status: int = 0
-    """The status of the answer; 0 until it has begun."""
+    """The status of the answer; 0 until the answer has begun."""
 
     is_answered: bool = False
     """Whether the answer is complete."""
 
     is_whole: bool = False
-    """Whether the whole body was received."""
+    """Whether the body was received completely."""
 
     is_gone: bool = False
-    """Whether the client has left, or was sent an error."""
+    """Whether the client has left or was sent an error."""
+
+    has_ended_sending: bool = False
+    """Whether the client has stopped sending. Most such clients have left; a few still read."""
 
     body_bytes: int = 0
-    """The size of the body received so far, without what `read_part` has returned."""
+    """The size of the body received so far, without the parts that `read_part` has returned."""
 
     _chunks: list[bytes] = field(default_factory=list)
     max_bytes: int | None = None
-    """The limit of `read_body`; 0 while the body is read in parts; None until it is read."""
+    """The limit of `read_body`, 0 while the body is read in parts, or None before it is read."""
 
     _changed: asyncio.Event | None = None
-    """Set to wake the reader of the body; None until that waits."""
+    """An event that wakes the reader of the body; None if no reader has waited yet."""
 
-    # Its body
+    # The body of the request
 
     async def read_body(self, max_bytes: int) -> bytes:
-        """Wait for the whole body, whose length need not be declared, and return it.
+        """Wait for the complete body, which need not have a declared length, and return it.
 
         Raises TooLarge, and ClientGone if the client leaves before the body is complete.
         """
-        self._ask_for_body(max_bytes)
-        while not self.is_gone:
-            if self.body_bytes > max_bytes:
-                raise TooLarge(limit_bytes=max_bytes)
-            if self.is_whole:
-                return self._take_chunks()
-            await self._wait_for_body()
-        raise ClientGone
+        await self._wait_for(lambda: self.is_whole or self.body_bytes > max_bytes, max_bytes)
+        if self.body_bytes > max_bytes:
+            raise TooLarge(limit_bytes=max_bytes)
+        return self._take_chunks()
 
     async def read_part(self) -> bytes:
-        """Wait for more of the body and return it; empty at its end.
+        """Wait for more of the body and return it. At the end of the body, return no bytes.
 
-        What was returned no longer counts as memory. Raises ClientGone as `read_body`.
+        The returned bytes no longer count as memory. Raises ClientGone like `read_body`.
         """
-        self._ask_for_body(0)
-        while not self.is_gone:
-            if self._chunks or self.is_whole:
-                self.connection.release(self.body_bytes)
-                self.body_bytes = 0
-                return self._take_chunks()
-            await self._wait_for_body()
-        raise ClientGone
+        await self._wait_for(lambda: self.is_whole or bool(self._chunks), 0)
+        self.connection.release(self.body_bytes)
+        self.body_bytes = 0
+        return self._take_chunks()
 
-    def _ask_for_body(self, max_bytes: int) -> None:
+    async def _wait_for(self, has_arrived: Callable[[], bool], max_bytes: int) -> None:
+        """Wait until `has_arrived`, after sending a 100 (Continue) to a client that expects it."""
         self.max_bytes = max_bytes
         if self.expects_continue and not self.is_gone:
             self.expects_continue = False
             self.connection.write(CONTINUE)
+        while not self.is_gone:
+            if has_arrived():
+                return
+            self.connection.resume_reading()
+            self._changed = asyncio.Event()
+            await self._changed.wait()
+        raise ClientGone
 
     def _take_chunks(self) -> bytes:
         chunks, self._chunks = self._chunks, []
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    async def _wait_for_body(self) -> None:
-        self.connection.resume_reading()
-        self._changed = asyncio.Event()
-        await self._changed.wait()
-
     def receive(self, chunk: bytes) -> None:
-        """Add a part of the body, called by the connection."""
+        """Add a part of the body. The connection calls this."""
         self.body_bytes += len(chunk)
         self._chunks.append(chunk)
         if self.max_bytes is not None and self.body_bytes > self.max_bytes:
@@ -235,39 +243,25 @@ class Request:
         if self._changed is not None:
             self._changed.set()
 
-    # Its answer
+    # The answer to the request
 
     def respond(self, status: int, body: bytes, headers: Headers = ()) -> None:
-        """Answer with a JSON body; 304, if the client's copy is current, has none."""
+        """Answer with a JSON body. A 304, for a client whose copy is current, has no body."""
+        if status == 503 and not headers:
+            headers = [RETRY_AFTER]
         about = b"" if status == 304 else _JSON + _BODY % len(body)
         self._begin(status, about, headers, body)
         self.connection.finish(self)
 
-    def respond_error(self, error: ResumesError | HttpError) -> None:
+    def respond_error(self, error: HttpError) -> None:
         """Answer with the error."""
-        headers: Headers = ()
-        more: dict[str, Any] = {}
-        message = error.message
-        if isinstance(error, HttpError):
-            status, headers, more = error.status, error.headers, error.more
-        else:
-            status = STATUSES[error.code]
-            if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
-                # The error's own message names local files, which clients must not see.
-                message = UNAVAILABLE
-            elif isinstance(error, InvalidKey):
-                headers = [(b"www-authenticate", b"Bearer")]
-            elif isinstance(error, TooLarge):
-                self.keep_alive = False  # the rest of the body is not read
-        body = {"error": message, "status": status, **more, "requestId": self.id}
-        if isinstance(error, InvalidResume) and error.issues:
-            body["issues"] = error.issues
-        if status == 503 and not headers:
-            headers = [RETRY_AFTER]
-        self.respond(status, orjson.dumps(body), headers)
+        if error.status == 413:
+            self.keep_alive = False  # the rest of the body is not read
+        body = {"error": error.message, "status": error.status, "requestId": self.id, **error.more}
+        self.respond(error.status, orjson.dumps(body), error.headers)
 
     def cut_off(self) -> None:
-        """End the connection within the answer, so that the client notices the missing rest."""
+        """Close the connection within the answer, so that the client notices the missing rest."""
         self.leave()
         self.connection.abort()
 
@@ -276,8 +270,8 @@ class Request:
         self._begin(200, _BODY % len(body), headers, body[:FILE_SLICE_BYTES])
         end = 0 if self.method == "HEAD" else len(body)
         for start in range(FILE_SLICE_BYTES, end, FILE_SLICE_BYTES):
-            # One slice per turn of the loop, in which the previous one can be sent: a client that does
-            # not read costs the memory of one slice, not of a full copy.
+            # Write one slice per turn of the loop, during which the previous slice can be sent: a
+            # client that does not read costs the memory of one slice, not of a complete copy.
             await asyncio.sleep(0)
             await self.connection.drain()
             if self.is_gone:
@@ -291,8 +285,8 @@ class Request:
             return
         if self.expects_continue:
             self.expects_continue = False
-            # A client that got no 100 (Continue) may or may not send its body, and the next request
-            # could be taken for it.
+            # A client that was sent no 100 (Continue) may or may not send its body, and its next
+            # request could be mistaken for the body.
             self.keep_alive = self.keep_alive and self.is_whole
         answer = [STATUS_LINES[status], _date_line(int(time.time())), about]
         answer += [b"x-request-id: %b\r\n" % self.id.encode(), *self.lines]
@@ -306,7 +300,7 @@ class Request:
 
 
 Respond = Callable[[Request], Coroutine[Any, Any, None]]
-"""Answers a request that needs no key."""
+"""Answers a request that requires no key."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -315,11 +309,11 @@ def _date_line(now_s: int) -> bytes:
 
 
 def find_request_id(headers: Headers) -> str:
-    """Return the client's request ID if it has the right form, otherwise a new one."""
+    """Return the client's request ID if it has the required format, otherwise a new ID."""
     for name, value in headers:
         if name == b"x-request-id" and REQUEST_ID.fullmatch(value):
             return value.decode()
-    # 16 random hex digits; the ID need not be unpredictable.
+    # Use 16 random hexadecimal digits; the ID need not be unpredictable.
     return f"{random.getrandbits(64):016x}"
 
 
@@ -328,8 +322,8 @@ _TAG: Final = re.compile(rb'(W/)?"([^"]*?)(?:-gzip|-br)?"')
 
 
 def find_tags(headers: Headers, name: bytes, *, with_weak: bool) -> set[bytes] | None:
-    """Return the entity tags in the header of this name, as strong ones; `*` stands for any. None if
-    there is no such header (RFC 9110, 13.1)."""
+    """Return the entity tags in the header with this name, as strong tags; `*` stands for any tag.
+    Return None if there is no such header (RFC 9110, 13.1)."""
     values = [value for header, value in headers if header == name]
     if not values:
         return None
@@ -343,7 +337,7 @@ def parse_fields(
 ) -> dict[str, str]:
     """Return the parameters of a query string by name.
 
-    Raises InvalidArgument for a repeated parameter and, unless it `ignores_others`, an unknown one.
+    Raises InvalidArgument for repeated parameters and, unless `ignores_others`, for unknown ones.
     """
     fields = dict[str, str]()
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):

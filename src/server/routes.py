@@ -1,14 +1,15 @@
-"""The routes /api/v1/resumes and /api/v1/resumes/{id}: create, list, find, get, update, delete
-(docs/api.md)."""
+"""The routes /api/v1/resumes and /api/v1/resumes/{id}, which create, list, find, get, update and
+delete resumes (docs/api.md)."""
 
 import asyncio
+import contextlib
 import functools
 import hashlib
 import logging
 import re
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -43,7 +44,15 @@ from resumes.store.stored_resumes import (
     Sort,
     StoredResume,
 )
-from server.request import RETRY_AFTER, ClientGone, HttpError, Request, find_tags, parse_fields
+from server.request import (
+    RETRY_AFTER,
+    ClientGone,
+    Headers,
+    HttpError,
+    Request,
+    find_tags,
+    parse_fields,
+)
 
 logger = logging.getLogger("resumes.server")
 
@@ -52,7 +61,7 @@ JSON_TYPE: Final = re.compile(
 )
 LIMIT: Final = re.compile("-?[0-9]+")
 KEY: Final = re.compile(rb"[\x21-\x7e]{1,255}")
-"""The form of an Idempotency-Key."""
+"""The format of an Idempotency-Key."""
 
 REPLAYED: Final = ((b"idempotent-replayed", b"true"),)
 """The header that marks a replayed answer."""
@@ -79,19 +88,19 @@ DELETED: Final = b'{"success":true}'
 LOW_DISK: Final = "The server is low on disk space, so nothing was stored; try again later"
 
 THREAD_BYTES: Final = 256 * 1024
-"""Larger bodies are parsed in a thread, because parsing takes milliseconds that block the loop."""
+"""Larger bodies are parsed in a thread, since this takes milliseconds and would block the loop."""
 
 ASIDE: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
-"""Threads for work on large bodies; few, because they compete with the event loop for the GIL."""
+"""Threads for work on large bodies; only two, since they compete with the loop for the GIL."""
 
 SEARCH_THREADS: Final = 2
-"""How many searches run at once; each thread has its own connection to the store."""
+"""The number of searches that run at once. Each thread has its own connection to the store."""
 
 SEARCH_TIMEOUT_S: Final = 10.0
-"""How long a search may take, including the wait for a thread and for a server that is away."""
+"""How long a search may take, including waits for a thread and for an unreachable server."""
 
 SEARCH_RETRY_S: Final = 0.2
-"""The delay before a search is repeated while the store's server is away."""
+"""The delay before a search is repeated while the store's server is unreachable."""
 
 Result = TypeVar("Result")
 
@@ -99,8 +108,8 @@ Result = TypeVar("Result")
 class Routes:
     """The operations on an account's resumes.
 
-    IDs that are unknown or belong to other accounts raise NotFound. Methods ending in `_async` are for
-    a store across a network.
+    All of them raise NotFound for IDs that are unknown or belong to other accounts. Methods whose
+    names end in `_async` are for a store across a network.
     """
 
     def __init__(self, store: Store, accepted: Format, is_disk_low: Callable[[], bool]) -> None:
@@ -108,13 +117,13 @@ class Routes:
         self._format = accepted
         self._is_disk_low = is_disk_low
         self._searching = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="search")
-        # A key's lock exists while a request holds it or waits for it.
+        # A key's lock exists only while a request holds it or waits for it.
         self._locks: weakref.WeakValueDictionary[tuple[str, str], asyncio.Lock] = (
             weakref.WeakValueDictionary()
         )
 
     def list(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None] | None:
-        """Answer with the requested page; for a search, return a coroutine that does.
+        """Answer with the requested page. For a search, return a coroutine that answers.
 
         Raises InvalidArgument for an invalid query.
         """
@@ -126,7 +135,7 @@ class Routes:
         return None
 
     async def list_async(self, request: Request, holder: KeyHolder) -> None:
-        """Answer as `list` does."""
+        """Answer with the requested page."""
         query = parse_query(request.query)
         if query.q is not None:
             await self._search(request, holder, query)
@@ -135,9 +144,9 @@ class Routes:
         request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
 
     async def _search(self, request: Request, holder: KeyHolder, query: "ListQuery") -> None:
-        """Answer with the page of a search, which runs in a thread.
+        """Answer with a page of search results. The search runs in a thread.
 
-        A search may compare hundreds of documents with a phrase, which would block the event loop.
+        A search may compare a phrase with hundreds of documents, which would block the event loop.
         """
 
         def find() -> SearchResult:
@@ -158,21 +167,17 @@ class Routes:
                         unavailable = error
                     await asyncio.sleep(SEARCH_RETRY_S)
         except TimeoutError:
-            raise unavailable or HttpError(503, SEARCHES_BUSY, [RETRY_AFTER]) from None
+            raise unavailable or HttpError(503, SEARCHES_BUSY) from None
         page = found.page.as_json(limit=query.limit)
         more = {"unsearched": found.unindexed} if found.unindexed else {}
         request.respond(200, orjson.dumps(page | more))
-
-    def close(self) -> None:
-        """End the threads once they are idle."""
-        self._searching.shutdown(wait=False, cancel_futures=True)
 
     def get(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the resume. Raises NotFound."""
         self._show(request, stored_resumes.get_resume(self._store, holder.account_id, _id(request)))
 
     async def get_async(self, request: Request, holder: KeyHolder) -> None:
-        """Answer as `get` does."""
+        """Answer with the resume. Raises NotFound."""
         self._show(
             request,
             await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request)),
@@ -188,9 +193,9 @@ class Routes:
             request.respond(200, body, [(b"etag", tag)])
 
     async def delete(self, request: Request, holder: KeyHolder) -> None:
-        """Delete the resume permanently. Allowed on any plan.
+        """Delete the resume permanently. This is allowed on any plan.
 
-        Raises NotFound, and ResumeChanged for an If-Match without the resume's entity tag.
+        Raises NotFound, and ResumeChanged if there is an If-Match without the resume's entity tag.
         """
         check = self._find_check(request)
         await stored_resumes.delete_resume_async(
@@ -199,36 +204,13 @@ class Routes:
         request.respond(200, DELETED)
 
     def create(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
-        """Return a coroutine that stores the resume and answers with its ID. Allowed on any plan.
+        """Return a coroutine that stores the resume and answers with its ID. Any plan allows this.
 
-        A repeated Idempotency-Key stores no second resume: the client gets the first answer again.
-        Raises errors about the request's head immediately, others from the coroutine.
+        A repeated Idempotency-Key does not store a second resume: the client gets the first answer
+        again. Errors in the request's head are raised before the body arrives.
         """
         self._check_head(request)
         return self._create(request, holder, find_label(request))
-
-    def update(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
-        """Return a coroutine that stores the resume's new content. Allowed on any plan.
-
-        Raises errors as `create`; the coroutine also raises NotFound, and ResumeChanged for an If-Match
-        without the resume's entity tag.
-        """
-        self._check_head(request)
-        return self._update(request, holder)
-
-    def check_disk(self) -> None:
-        """Raise HttpError if the disk is too full to store anything."""
-        if self._is_disk_low():
-            raise HttpError(503, LOW_DISK, [(b"retry-after", b"10")])
-
-    def _check_head(self, request: Request) -> None:
-        self.check_disk()
-        check_body_headers(request.headers, max_bytes=self._format.max_bytes)
-
-    def parse(self, body: bytes, holder: KeyHolder) -> Coroutine[Any, Any, analyzer.Resume]:
-        """Return a coroutine that returns the resume in the body. It raises as `analyzer.parse`."""
-        accepted = self._format.for_account(holder.first_month)
-        return _work_on(body, analyzer.parse, accepted)
 
     async def _create(self, request: Request, holder: KeyHolder, label: str | None) -> None:
         body = await request.read_body(self._format.max_bytes)
@@ -240,31 +222,14 @@ class Routes:
             new = new._replace(idempotency=IdempotencyKey(key, digest))
         await self.store(request, holder, new)
 
-    async def store(
-        self, request: Request, holder: KeyHolder, new: NewResume, *, status: int = 201
-    ) -> None:
-        """Store the resume, only once if it has an Idempotency-Key, and answer with its ID.
+    def update(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
+        """Return a coroutine that stores the resume's new content. Any plan allows this.
 
-        Raises what the create path raises.
+        Raises the same errors as `create`. The coroutine also raises NotFound, and ResumeChanged if
+        there is an If-Match without the resume's entity tag.
         """
-        if new.idempotency is None:
-            created = await self._store_new(holder, new, WRITE_DEADLINE_S)
-        else:
-            created = await self._store_once(holder, new, new.idempotency.key)
-        self.answer_stored(request, created, new.resume.warnings, status=status)
-
-    def answer_stored(
-        self,
-        request: Request,
-        created: Created,
-        warnings: Sequence[Issue] = (),
-        *,
-        status: int = 201,
-    ) -> None:
-        """Answer a create request."""
-        _log_replaced(request, created.id, () if created.replayed else created.replaced)
-        answer = _stored_answer(created.id, warnings, created.replaced)
-        request.respond(status, answer, REPLAYED if created.replayed else ())
+        self._check_head(request)
+        return self._update(request, holder)
 
     async def _update(self, request: Request, holder: KeyHolder) -> None:
         body = await request.read_body(self._format.max_bytes)
@@ -275,11 +240,49 @@ class Routes:
         )
         show = functools.partial(public_json, accepted=self._format)
         tag = entity_tag(await _work_on(parsed.document, show), updated_at)
-        _log_replaced(request, resume_id, replaced)
-        request.respond(200, _stored_answer(resume_id, parsed.warnings, replaced), [(b"etag", tag)])
+        stored = Created(resume_id, replaced=tuple(replaced))
+        answer_stored(request, 200, stored, parsed.warnings, [(b"etag", tag)])
+
+    def check_disk(self) -> None:
+        """Raise HttpError if the disk is too full to store anything."""
+        if self._is_disk_low():
+            raise HttpError(503, LOW_DISK, [(b"retry-after", b"10")])
+
+    def _check_head(self, request: Request) -> None:
+        self.check_disk()
+        check_body_headers(request.headers, max_bytes=self._format.max_bytes)
+
+    def parse(self, body: bytes, holder: KeyHolder) -> Coroutine[Any, Any, analyzer.Resume]:
+        """Return a coroutine that parses the body, with the errors of `analyzer.parse`."""
+        accepted = self._format.for_account(holder.first_month)
+        return _work_on(body, analyzer.parse, accepted)
+
+    async def store(
+        self, request: Request, holder: KeyHolder, new: NewResume, *, status: int = 201
+    ) -> None:
+        """Store the resume and answer with its ID. With an Idempotency-Key, store it only once.
+
+        Raises the errors of the create path.
+        """
+        if new.idempotency is None:
+            created = await self._store_new(holder, new, WRITE_DEADLINE_S)
+        else:
+            # Across processes, the store's transaction limits each key to one resume. But until the
+            # first request is committed, a repeated request would be answered with 503.
+            key = holder.account_id, new.idempotency.key
+            ends_at = time.monotonic() + KEY_DEADLINE_S
+            lock = self._locks.setdefault(key, asyncio.Lock())
+            async with turn(
+                lock, KEY_DEADLINE_S, functools.partial(HttpError, 409, IN_FLIGHT, [RETRY_AFTER])
+            ):
+                try:
+                    created = await self._store_new(holder, new, ends_at - time.monotonic())
+                except OutcomeUnknown:
+                    raise OutcomeUnknown(KEYED_OUTCOME_UNKNOWN) from None
+        answer_stored(request, status, created, new.resume.warnings)
 
     def _find_check(self, request: Request) -> stored_resumes.Check | None:
-        """Return the check that If-Match has the resume's entity tag; None if it is not limited to some."""
+        """Return a check for If-Match with the resume's entity tag, or None if any tag will do."""
         expected = find_tags(request.headers, b"if-match", with_weak=False)
         if expected is None or b"*" in expected:
             return None
@@ -303,64 +306,65 @@ class Routes:
         assert isinstance(outcome, Created)  # without a digest there are no duplicates
         return outcome
 
-    async def _store_once(self, holder: KeyHolder, new: NewResume, key: str) -> Created:
-        """Store the resume once no other create request with its Idempotency-Key is running here.
 
-        Across processes, the store's transaction limits a key to one resume; but a repeat would get a
-        503 from it while the first request is still being committed.
-        """
-        lock = self._locks.setdefault((holder.account_id, key), asyncio.Lock())
-        ends_at = time.monotonic() + KEY_DEADLINE_S
-        try:
-            async with asyncio.timeout(KEY_DEADLINE_S):
-                await lock.acquire()
-        except TimeoutError:
-            raise HttpError(409, IN_FLIGHT, [RETRY_AFTER]) from None
-        try:
-            left_s = ends_at - time.monotonic()
-            return await self._store_new(holder, new, left_s)
-        except OutcomeUnknown:
-            raise OutcomeUnknown(KEYED_OUTCOME_UNKNOWN) from None
-        finally:
-            lock.release()
+@contextlib.asynccontextmanager
+async def turn(
+    lock: asyncio.Lock | asyncio.Semaphore, timeout_s: float, refusal: Callable[[], HttpError]
+) -> AsyncIterator[None]:
+    """Hold the lock during the block. Raises the error of `refusal` if it is not free in time."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await lock.acquire()
+    except TimeoutError:
+        # Made here: an error that a frame refers to would keep all frames, and the request's body.
+        raise refusal() from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _id(request: Request) -> str:
     return request.path.rpartition("/")[2]
 
 
-def _log_replaced(request: Request, resume_id: str, replaced: Sequence[str]) -> None:
-    if replaced:
-        old_ids = ", ".join(replaced)
-        logger.info("Request %s: the resume %s replaced %s", request.id, resume_id, old_ids)
-
-
-def _stored_answer(resume_id: str, warnings: Sequence[Issue], replaced: Sequence[str]) -> bytes:
-    if warnings or replaced:
-        more = {"replaced": replaced, "warnings": warnings}
-        shown = {name: value for name, value in more.items() if value}
-        return orjson.dumps({"id": resume_id, **shown})
-    return b'{"id":"%b"}' % resume_id.encode()
+def answer_stored(
+    request: Request,
+    status: int,
+    stored: Created,
+    warnings: Sequence[Issue],
+    headers: Headers = (),
+) -> None:
+    """Answer that the resume is stored, and log the older resumes that it has replaced."""
+    answer: dict[str, Any] = {"id": stored.id}
+    if stored.replaced:
+        answer["replaced"] = stored.replaced
+    if stored.replaced and not stored.replayed:
+        old_ids = ", ".join(stored.replaced)
+        logger.info("Request %s: the resume %s replaced %s", request.id, stored.id, old_ids)
+    if warnings:
+        answer["warnings"] = warnings
+    request.respond(status, orjson.dumps(answer), REPLAYED if stored.replayed else headers)
 
 
 def entity_tag(shown: bytes, updated_at: str) -> bytes:
-    """Return the entity tag of a resume that is shown as these bytes. Every update changes it."""
+    """Return the entity tag of a resume with this public JSON. Every update changes the tag."""
     digest = hashlib.blake2b(shown, key=updated_at.encode(), digest_size=16)
     return b'"%b"' % digest.hexdigest().encode()
 
 
 def find_label(request: Request) -> str | None:
-    """Return the label for a new resume, if the query has one. Raises InvalidArgument."""
+    """Return the label for a new resume if the query has a label. Raises InvalidArgument."""
     if not request.query:
         return None
-    # As in 1.0, which knew none, other parameters have no effect.
+    # Other parameters are ignored, as in 1.0, which ignored all parameters.
     return _label(parse_fields(request.query, ("label",), ignores_others=True))
 
 
 def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int) -> None:
-    """Check the headers of the body.
+    """Check the headers that describe the body.
 
-    Raises TooLarge for the declared length, then HttpError 415 for anything but uncompressed JSON.
+    Raises TooLarge for the declared length, then HttpError 415 for all but uncompressed JSON.
     """
     content_types: list[bytes] = []
     encoding = length = b""
@@ -371,7 +375,7 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
             length = value
         elif name == b"content-encoding":
             encoding += value
-    # `int` refuses thousands of digits.
+    # `int` rejects thousands of digits.
     if length.isdigit() and float(length) > max_bytes:
         raise TooLarge(limit_bytes=max_bytes)
     if len(content_types) != 1 or not JSON_TYPE.fullmatch(content_types[0]):
@@ -381,15 +385,15 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
 
 
 async def _work_on(body: bytes, work: Callable[..., Result], *arguments: Any) -> Result:
-    """Run the work on the body; for a large one in a thread, at most two at a time."""
+    """Run the work on the body. For a large body, run it in one of two threads."""
     if len(body) <= THREAD_BYTES:
         return work(body, *arguments)
-    # No variable: with the traceback it would form a cycle that keeps the error and its data.
+    # No variable: with the traceback, it would form a cycle that keeps the error alive.
     return await in_thread(ASIDE, functools.partial(work, body, *arguments))
 
 
 def in_thread(threads: ThreadPoolExecutor, work: Callable[[], Result]) -> asyncio.Future[Result]:
-    """Run the work in one of the threads. Raises MemoryError if none can be started."""
+    """Run the work in one of the threads. Raises MemoryError if no thread can be started."""
     try:
         return asyncio.get_running_loop().run_in_executor(threads, work)
     except RuntimeError as error:  # no thread could be started
@@ -397,9 +401,9 @@ def in_thread(threads: ThreadPoolExecutor, work: Callable[[], Result]) -> asynci
 
 
 def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """Return the Idempotency-Key of the request; None if it has none.
+    """Return the request's Idempotency-Key, or None if it has no such header.
 
-    Raises InvalidArgument if it is not 1 to 255 visible ASCII characters, or given more than once.
+    Raises InvalidArgument unless it is 1 to 255 visible ASCII characters and given only once.
     """
     values = [value for name, value in headers if name == b"idempotency-key"]
     if not values:
@@ -425,28 +429,28 @@ ORDERS: Final = (Sort.OLDEST, Sort.NEWEST)
 
 
 class ListQuery(NamedTuple):
-    """The parameters of a list request, by their names in the query."""
+    """The parameters of a list request, with the same names as in the query."""
 
     cursor: str = ""
-    """The cursor of the page; empty for the first."""
+    """The cursor of the page; empty for the first page."""
 
     limit: int = DEFAULT_LIMIT
     """The page size, from 1 to MAX_LIMIT."""
 
     q: str | None = None
-    """What to search for; None for a list of all resumes."""
+    """The search query, or None to list all resumes."""
 
     sort: Sort = DEFAULT_SORT
     """The order: OLDEST or NEWEST."""
 
     label: str | None = None
-    """The label that the resumes have; None for all resumes."""
+    """The label of the listed resumes, or None for all resumes."""
 
     latest: bool = False
     """Whether only each person's newest resume is listed."""
 
     def page(self) -> dict[str, Any]:
-        """Return the arguments of the store's functions that find a page."""
+        """Return the arguments for the store's functions that find a page."""
         return {
             "cursor": self.cursor,
             "limit": self.limit,
@@ -459,9 +463,9 @@ class ListQuery(NamedTuple):
 def parse_query(query: bytes) -> ListQuery:
     """Parse the query string of a list request.
 
-    Raises InvalidArgument for a limit that is not an integer, an unknown order, a blank or too long
-    search, an invalid label or `latest`, and for a repeated or unknown parameter. The store checks the
-    cursor's form.
+    Raises InvalidArgument for a limit that is not an integer, an unknown order, a blank or overlong
+    search, an invalid label or `latest`, and for a repeated or unknown parameter. The store checks
+    the format of the cursor.
     """
     if not query:
         return ListQuery()
@@ -479,7 +483,7 @@ def parse_query(query: bytes) -> ListQuery:
             f"Invalid q: must have 1 to {MAX_TERMS} words or phrases in {MAX_QUERY_CHARS} characters, "
             f"with the same two words in a row at most {MAX_REPEATS} times"
         )
-    # `int` refuses thousands of digits.
+    # `int` rejects thousands of digits.
     pages = int(max(1, min(float(limit), MAX_LIMIT)))
     latest = fields.get("latest", "false")
     if latest not in ("true", "false"):

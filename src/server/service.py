@@ -1,4 +1,4 @@
-"""Running the API: start and graceful stop, in one process or with workers, which share a listener."""
+"""Starting and stopping the API, in one process or with workers that share a listener."""
 
 import asyncio
 import contextlib
@@ -32,15 +32,15 @@ from server.workers import SHUTDOWN_S, Beat, supervise
 logger = logging.getLogger("resumes.server")
 
 READ_TIMEOUT_S = 5.0
-"""How long a database across a network may take for one statement: that leaves time, within the
-10 s of a request, to try another connection."""
+"""How long a database server may take for one statement. This leaves time to try another connection
+within the 10 s of a request."""
 
 SWITCH_INTERVAL_S = 0.000_5
-"""How long a thread may keep the GIL. With the default of 5 ms, each step of the writer thread,
-which all writes wait for, would wait that long for the event loop."""
+"""How long a thread may keep the GIL. With the default of 5 ms, each step of the writer thread, for
+which all writes wait, would wait that long for the event loop."""
 
 STOP_CHECK_S = 0.1
-"""How often to check for a signal to stop, and then whether everything has ended."""
+"""How often to check for a stop signal, and then whether all requests have finished."""
 
 OpenLog = Callable[[], LogWriter]
 """Sets up a process's log, and returns the writer for request lines."""
@@ -57,22 +57,22 @@ def run(
     """Serve the API until SIGTERM, SIGINT or SIGHUP, then answer all accepted requests.
 
     `ready` is called once, with the base address, as soon as requests are answered. `open_log` is
-    called in each process, so with workers it must be picklable; None: requests are not logged.
-    Without `tls_key` the key is in the certificate's file. Raises CannotListen, the errors of
-    `open_store`, InvalidArgument for the certificate, and WorkersFailed.
+    called in each process, so it must be picklable if there are workers. Without `open_log`,
+    requests are not logged. Without `tls_key`, the certificate's file must contain the key. Raises
+    CannotListen, WorkersFailed, InvalidArgument for the certificate, and `open_store`'s errors.
     """
     tls = load_tls(tls_cert, tls_key)
     with _closing(open_log() if open_log else None) as log:
-        # Opened first, so that a failure is reported once and not by every worker.
+        # The store is opened first, so that a failure is reported once and not by every worker.
         store = open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
         if settings.workers == 1:
             _tune()
             serve(settings, store, tls=tls, ready=ready, log=log)
             return
-        # Each worker opens its own store; this one is for work that only one process does.
+        # Each worker opens its own store. This store is for work that only one process does.
         with _captured_signals() as signals, store:
             listener, settings, url = _listen(settings, has_tls=tls is not None)
-            with contextlib.closing(listener), Indexer(store), Sweeper(store):
+            with listener, Indexer(store), Sweeper(store):
                 memory = share_memory(settings.workers)
                 work = functools.partial(
                     _work, settings, listener, tls_cert, tls_key, memory, open_log
@@ -93,27 +93,25 @@ def serve(
 ) -> None:
     """Serve an open store in this process until SIGTERM, SIGINT or SIGHUP; close it and the log.
 
-    Other threads than the main one get no signals; there, numbers appended to `signals` count as
-    such. `ready` is as in `run`; `runs_background` is whether this also fills the search index and
-    erases what is due. Raises CannotListen.
+    Only the main thread receives signals. In other threads, numbers appended to `signals` count as
+    signals. `ready` is called as in `run`. With `runs_background`, this process also fills the
+    search index and erases resumes that are due. Raises CannotListen.
     """
     captured = _captured_signals() if signals is None else contextlib.nullcontext(signals)
-    with captured as signals, _closing(log), store:
+    with captured as signals, _closing(log), store, contextlib.ExitStack() as stack:
         listener, settings, url = _listen(settings, has_tls=tls is not None)
-        announce = functools.partial(ready, url)
-        with contextlib.closing(listener):
-            app = App(settings, store, log=log)
-            with contextlib.ExitStack() as background:
-                if runs_background:
-                    background.enter_context(Indexer(store, is_busy=app.is_busy))
-                    background.enter_context(Sweeper(store))
-                uvloop.run(_answer(app, listener, tls, announce, signals))
+        stack.enter_context(listener)
+        app = App(settings, store, log=log)
+        if runs_background:
+            stack.enter_context(Indexer(store, is_busy=app.is_busy))
+            stack.enter_context(Sweeper(store))
+        uvloop.run(_answer(app, listener, tls, functools.partial(ready, url), signals))
 
 
 def _listen(settings: Settings, *, has_tls: bool) -> tuple[socket.socket, Settings, str]:
     """Listen, and warn if keys could be read on the network. Raises CannotListen.
 
-    Return the socket, the settings adapted to its address, and its URL for clients on this machine.
+    Return the socket, the settings adapted to its address, and its URL for local clients.
     """
     listener = listen(settings.host, settings.port)
     host, port = listener.getsockname()[:2]
@@ -135,9 +133,9 @@ def _closing(log: LogWriter | None) -> contextlib.AbstractContextManager[LogWrit
 
 @contextlib.contextmanager
 def _captured_signals() -> Iterator[list[int]]:
-    """Append SIGTERM, SIGINT and SIGHUP to the list during the block. Only for the main thread.
+    """Append SIGTERM, SIGINT and SIGHUP to the list during the block. Call this in the main thread.
 
-    The block must last until everything is closed: an uncaptured second signal kills the process.
+    Leave the block only once everything is closed: an uncaught second signal kills the process.
     """
     signals: list[int] = []
     before = {
@@ -160,11 +158,11 @@ async def _answer(
     signals: Sequence[int],
     beat: Beat = lambda: None,
 ) -> None:
-    """Answer requests until there is a signal, then finish those that were accepted.
+    """Answer requests until there is a signal, then finish the requests that were accepted.
 
     `announce` is called as soon as requests are answered, then `beat` every STOP_CHECK_S. A second
-    SIGINT ends the wait for requests. If a thread of the store has ended, stop as after a signal and
-    raise StoreUnavailable.
+    SIGINT ends the wait for requests. If a thread of the store has ended, stop in the same way as
+    after a signal and raise StoreUnavailable.
     """
     loop = asyncio.get_running_loop()
 
@@ -175,13 +173,13 @@ async def _answer(
     async with app.running():
         server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
         try:
-            with contextlib.closing(server):
-                announce()
-                while not signals:
-                    beat()
-                    await asyncio.sleep(STOP_CHECK_S)
-                    app.check_threads()
+            announce()
+            while not signals:
+                beat()
+                await asyncio.sleep(STOP_CHECK_S)
+                app.store.check_threads()
         finally:
+            server.close()
             listener.close()
             await _finish(app.connections, signals, beat)
 
@@ -204,7 +202,7 @@ async def _finish(connections: Connections, signals: Sequence[int], beat: Beat) 
 
 
 def _tune() -> None:
-    """Tune the process for serving; call this once everything is loaded."""
+    """Tune the process for serving. Call this once everything is loaded."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     process_memory.limit_malloc()
     process_memory.tune_gc()
@@ -220,9 +218,9 @@ def _work(
     number: int,
     beat: Beat,
 ) -> None:
-    """Serve in a worker process with its own store until SIGTERM.
+    """Serve in a worker process, with its own store, until SIGTERM.
 
-    Metrics go to the worker's slot of the shared memory.
+    Metrics are counted in the worker's slot of the shared memory.
     """
     with _closing(open_log() if open_log else None) as log:
         store = open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)

@@ -14,7 +14,7 @@ GOODBYE_S: Final = 5.0
 
 
 def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLContext | None:
-    """Return the TLS context of these files; None without a certificate. Raises InvalidArgument."""
+    """Return the files' TLS context, or None without a certificate. Raises InvalidArgument."""
     if tls_cert is None:
         return None
     try:
@@ -31,22 +31,22 @@ def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLConte
 class Handshake(asyncio.Protocol):
     """An accepted connection during its TLS handshake.
 
-    uvloop's own TLS servers report a connection only after its handshake, so a client could open any
-    number of connections and never complete the handshake (pitfalls R6).
+    uvloop's own TLS servers report a connection only after its handshake, so a client could open
+    any number of connections without completing a handshake (pitfalls R6).
     """
 
     def __init__(self, protocol: Connection, context: ssl.SSLContext) -> None:
         self._protocol = protocol
-        """Gets the connection after the handshake, but is counted from now on."""
+        """Gets the connection after the handshake, but is counted from the start."""
         self._context = context
         self._registry = protocol.registry
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Begin the handshake; beyond the limit, only if the client can be answered with 503."""
+        """Start the handshake; beyond the limit, only if a 503 can be sent afterwards."""
         is_full = self._registry.is_full
-        # The transport has already begun to read, so the connection is duplicated and the transport
-        # aborted. If no file descriptor is left, the connection is closed.
+        # The transport has already started to read, so the connection is duplicated and the
+        # transport is aborted. If no file descriptor is available, the connection is closed.
         with contextlib.suppress(OSError):
             if not (is_full and self._registry.is_overrun):
                 connection = transport.get_extra_info("socket").dup()
@@ -56,7 +56,7 @@ class Handshake(asyncio.Protocol):
 
     async def _secure(self, connection: Any) -> None:
         try:
-            # The client caused the error: it left, violated the protocol or took too long.
+            # Ignore errors that the client caused: it left, violated the protocol or took too long.
             with contextlib.suppress(OSError):
                 await asyncio.get_running_loop().connect_accepted_socket(
                     lambda: self._protocol,

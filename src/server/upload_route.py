@@ -9,36 +9,43 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import PurePath
-from typing import IO, Final, NamedTuple
+from typing import IO, Final
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from resumes.errors import InvalidInput, InvalidKey, Issue, NotFound, TooLarge
-from resumes.external_analyzer import BEGINNINGS, AnalysisFailed, ExternalAnalyzer, Failure
+from resumes.external_analyzer import (
+    BEGINNING_BYTES,
+    AnalysisFailed,
+    ExternalAnalyzer,
+    Failure,
+    is_of_type,
+)
 from resumes.settings import Settings
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, IdempotencyKey, NewResume
 from server.request import ClientGone, Headers, HttpError, Request
-from server.routes import LOW_DISK, Routes, find_key, find_label, in_thread
+from server.routes import LOW_DISK, Routes, answer_stored, find_key, find_label, in_thread, turn
 
 logger = logging.getLogger("resumes.server")
 
 MAX_BYTES: Final = 10 * 1024 * 1024
-"""The largest file."""
+"""The maximum size of a file."""
 
 FORM_BYTES: Final = 64 * 1024
-"""How much larger than its file a body may be."""
+"""The maximum number of bytes in a body in addition to its file."""
 
 MAX_PARTS: Final = 16
-"""The largest number of fields of the form."""
+"""The maximum number of fields in the form."""
 
 MAX_UPLOADS: Final = 16
-"""How many uploads a process receives or analyzes at once; each has a temporary file."""
+"""The number of uploads that a process receives or analyzes at once. Each has a temporary file."""
 
 SUFFIXES: Final = (".pdf", ".doc", ".docx")
-"""How the names of files may end."""
+"""The accepted extensions of file names."""
 
 NO_FILE: Final = "No file uploaded"
 INVALID_TYPE: Final = "Invalid file type. Only PDF, DOC, and DOCX are allowed"
@@ -46,18 +53,12 @@ MORE_FILES: Final = "More than one file uploaded: send one"
 BUSY: Final = "Too many files are being analyzed; try again later"
 SAME_KEY: Final = "Another upload with this API key is being analyzed; send this one again later"
 NOT_AVAILABLE: Final = "The analyzer cannot be started, so nothing was stored; try again later"
+LEFT: Final = "The client ended sending, so nothing was stored; keep the connection open"
 STOPPED: Final = "The server is shutting down, so nothing was stored; try again later"
 
 
-class _Upload(NamedTuple):
-    """A received file: the end of its name, in lower case, and the SHA-256 of its content."""
-
-    suffix: str
-    sha256: bytes
-
-
 class UploadRoute:
-    """Receives files, and has them analyzed, `settings.analyzers` at once."""
+    """Receives files and has up to `settings.analyzers` of them analyzed at once."""
 
     def __init__(self, settings: Settings, store: Store, routes: Routes) -> None:
         self._store = store
@@ -67,13 +68,12 @@ class UploadRoute:
         self._turns = asyncio.Semaphore(settings.analyzers)
         self._threads = ThreadPoolExecutor(settings.analyzers, thread_name_prefix="upload")
         self._keys: set[str] = set()
-        """The keys with an upload that is not answered."""
-        self._is_closed = False
+        """The keys with an upload that has not been answered yet."""
 
     async def __call__(self, request: Request, holder: KeyHolder) -> None:
-        """Store the resume that the analyzer makes of the file, and answer with its ID.
+        """Store the resume that the analyzer creates from the file, and answer with its ID.
 
-        A repeated Idempotency-Key with the same file is answered without the analyzer.
+        A repeated Idempotency-Key with the same file is answered without running the analyzer.
         """
         self._routes.check_disk()
         boundary = find_boundary(request.headers)
@@ -85,13 +85,13 @@ class UploadRoute:
             raise HttpError(503, BUSY)
         self._keys.add(holder.key_id)
         try:
-            # It has no name, so that nothing is left of it even if the process is killed.
+            # The file has no name, so that nothing is left of it even if the process is killed.
             with tempfile.TemporaryFile() as file:
-                upload = await receive(request, boundary, file)
-                once = None if key is None else IdempotencyKey(key, upload.sha256)
+                suffix, sha256 = await receive(request, boundary, file)
+                once = None if key is None else IdempotencyKey(key, sha256)
                 if await self._answer_early(request, holder, once):
                     return
-                output = await self._analyze(request, file, upload.suffix)
+                output = await self._analyze(request, file, suffix)
         except OSError as error:
             logger.error("Upload of request %s not stored: %s", request.id, error.strerror)
             raise HttpError(503, LOW_DISK) from None
@@ -108,7 +108,7 @@ class UploadRoute:
     async def _answer_early(
         self, request: Request, holder: KeyHolder, once: IdempotencyKey | None
     ) -> bool:
-        """Answer if the outcome does not depend on the analyzer. Return whether it was answered.
+        """Answer if the outcome does not depend on the analyzer. Return whether this was the case.
 
         Raises QuotaReached and IdempotencyMismatch.
         """
@@ -120,11 +120,11 @@ class UploadRoute:
             raise outcome
         if isinstance(outcome, Created):
             warnings = await self._find_warnings(outcome.id, holder)
-            self._routes.answer_stored(request, outcome, warnings, status=200)
+            answer_stored(request, 200, outcome, warnings)
         return outcome is not None
 
     async def _find_warnings(self, resume_id: str, holder: KeyHolder) -> Sequence[Issue]:
-        """Return the warnings about the analyzer's output; none if it is no longer stored."""
+        """Return the warnings about the analyzer's output, or none if it is no longer stored."""
         with suppress(NotFound, InvalidInput):
             resume = await stored_resumes.get_resume_async(
                 self._store, holder.account_id, resume_id
@@ -134,48 +134,40 @@ class UploadRoute:
         return ()
 
     async def _analyze(self, request: Request, file: IO[bytes], suffix: str) -> bytes:
-        """Return the analyzer's output. End the analyzer if the client leaves or the service stops."""
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._turns.acquire()
-        except TimeoutError:
-            raise HttpError(503, BUSY) from None
+        """Return the analyzer's output. Stop it if the client leaves or the service stops.
+
+        A client that closes the connection only seems to have stopped sending. It would not learn
+        of a resume that is stored long afterwards, and would send the file again.
+        """
         is_abandoned = threading.Event()
 
-        def analyze() -> bytes:
-            output = self._analyzer.run(
-                file,
-                suffix,
-                is_cancelled=lambda: request.is_gone or self._is_closed or is_abandoned.is_set(),
-            )
-            return output.body
+        def is_cancelled() -> bool:
+            return request.is_gone or request.has_ended_sending or is_abandoned.is_set()
 
-        try:
-            return await in_thread(self._threads, analyze)
-        except asyncio.CancelledError:
-            raise HttpError(503, STOPPED) from None
-        except AnalysisFailed as error:
-            if error.reason is Failure.CANCELLED:
-                raise ClientGone from None
-            if error.reason is Failure.CANNOT_START:
-                logger.error("Upload of request %s: %s", request.id, error.message)
-                raise HttpError(503, NOT_AVAILABLE) from None
-            # Without the analyzer's own message, which may contain personal data.
-            logger.warning("Upload of request %s not analyzed: %s", request.id, error.reason)
-            status = 504 if error.reason is Failure.TIMEOUT else 422
-            raise HttpError(status, error.message) from None
-        finally:
-            is_abandoned.set()
-            self._turns.release()
-
-    def close(self) -> None:
-        """End running analyzers."""
-        self._is_closed = True
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        run = partial(self._analyzer.run, file, suffix, is_cancelled=is_cancelled)
+        async with turn(self._turns, self._timeout_s, partial(HttpError, 503, BUSY)):
+            try:
+                return (await in_thread(self._threads, run)).body
+            except asyncio.CancelledError:
+                raise HttpError(503, STOPPED) from None
+            except AnalysisFailed as error:
+                if error.reason is Failure.CANCELLED and request.has_ended_sending:
+                    raise HttpError(503, LEFT) from None
+                if error.reason is Failure.CANCELLED:
+                    raise ClientGone from None
+                if error.reason is Failure.CANNOT_START:
+                    logger.error("Upload of request %s: %s", request.id, error.message)
+                    raise HttpError(503, NOT_AVAILABLE) from None
+                # Omit the analyzer's own message, which may contain personal data.
+                logger.warning("Upload of request %s not analyzed: %s", request.id, error.reason)
+                status = 504 if error.reason is Failure.TIMEOUT else 422
+                raise HttpError(status, error.message) from None
+            finally:
+                is_abandoned.set()
 
 
 def find_boundary(headers: Headers) -> str:
-    """Return the boundary of a multipart body. Raises HttpError if it is none, TooLarge."""
+    """Return the boundary of a multipart body. Raises HttpError for other bodies, and TooLarge."""
     fields = dict(headers)
     length = fields.get(b"content-length", b"")
     if length.isdigit() and float(length) > MAX_BYTES + FORM_BYTES:
@@ -188,10 +180,11 @@ def find_boundary(headers: Headers) -> str:
     return boundary
 
 
-async def receive(request: Request, boundary: str, file: IO[bytes]) -> _Upload:
-    """Write the content of the form's field `file` to the file, as it arrives.
+async def receive(request: Request, boundary: str, file: IO[bytes]) -> tuple[str, bytes]:
+    """Write the content of the form's field `file` to the file as it arrives. Return the file
+    name's extension in lower case and the SHA-256 of the content.
 
-    Raises TooLarge; HttpError for an invalid form or type, and for none or more than one file; OSError.
+    Raises TooLarge, OSError, and HttpError for an invalid form or type, or not exactly one file.
     """
     suffix = ""
     is_file = False
@@ -217,11 +210,11 @@ async def receive(request: Request, boundary: str, file: IO[bytes]) -> _Upload:
             if size_bytes > MAX_BYTES or received_bytes > MAX_BYTES + FORM_BYTES:
                 raise TooLarge(limit_bytes=MAX_BYTES)
         parser.close()
-    except MultipartError as error:
-        raise HttpError(400, f"Invalid multipart body: {error}") from None
+    except MultipartError as error:  # a second argument would repeat the input
+        raise HttpError(400, f"Invalid multipart body: {error.args[0]}") from None
     if not suffix:
         raise HttpError(400, NO_FILE)
     file.seek(0)
-    if not file.read(16).startswith(BEGINNINGS[suffix]):
+    if not is_of_type(suffix, file.read(BEGINNING_BYTES)):
         raise HttpError(400, INVALID_TYPE)
-    return _Upload(suffix, digest.digest())
+    return suffix, digest.digest()

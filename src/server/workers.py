@@ -1,4 +1,4 @@
-"""Worker processes, and their supervisor, which starts, watches, replaces and ends them."""
+"""Worker processes, and the supervisor that starts, checks, replaces and stops them."""
 
 import contextlib
 import logging
@@ -16,50 +16,44 @@ from resumes.errors import ErrorCode, ResumesError, StoreError
 logger = logging.getLogger("resumes.server")
 
 Beat = Callable[[], None]
-"""Tells the supervisor that the event loop of a worker runs."""
+"""Tells the supervisor that the worker's event loop is running."""
 
 Work = Callable[[int, Beat], None]
-"""Serves in a worker process until SIGTERM; called with its number. Raises a ResumesError before
-the first beat if it cannot start."""
+"""Serves in a worker process until SIGTERM. It is called with the worker's number, and raises a
+ResumesError before the first beat if it cannot start."""
 
 CHECKS_PER_S = 2
-"""How often the supervisor checks workers. Limits are counted in checks, so that time in which the
-whole machine or all processes were paused is not held against a worker."""
+"""The number of checks of the workers per second. Limits are counted in checks, so that time during
+which the machine or all processes were paused does not count against a worker."""
 
 STARTING_CHECKS = 300 * CHECKS_PER_S
 """How long a worker may take to start."""
 
 SILENT_CHECKS = 60 * CHECKS_PER_S
-"""How long a started worker may send no heartbeat: on a busy machine healthy workers are silent
-too, and killing them would lose their requests."""
+"""How long a started worker may go without a heartbeat. On a busy machine, even healthy workers may be
+silent, and killing them would lose their requests."""
 
 SHUTDOWN_S = 35
-"""How long a stop waits for accepted requests; longer than a write waits for its outcome."""
+"""How long a stop waits for accepted requests: longer than a write waits for its outcome."""
 
 END_WITHIN_S = SHUTDOWN_S + 25
-"""How long a worker may take to end: to finish requests and close its store."""
+"""How long a worker may take to finish its requests, close its store and exit."""
 
 RETRY_CHECKS = 5 * CHECKS_PER_S
-"""The pause before the next attempt to replace a worker after one could not start."""
+"""The pause before the next attempt to replace a worker after a replacement could not start."""
 
-BEAT = b"."
-"""A heartbeat, as it is sent."""
-
-MAX_REASON_BYTES = 4_000
-"""The maximum size of a worker's startup error, which a pipe accepts in one write."""
-
-STARTUP_FAILURE = 3
-"""The exit code of a worker that cannot start."""
+MAX_ERROR_CHARS = 1_000
+"""The maximum length of a worker's error, which a pipe accepts in one write."""
 
 
 class WorkersFailed(StoreError):
-    """No worker could start; the reason is in the log or in the message."""
+    """Raised if no worker can start."""
 
     code = ErrorCode.STORE_UNAVAILABLE
 
 
 class Worker:
-    """A worker process. `checks` counts those since its start or its last heartbeat."""
+    """A worker process. `checks` is the number of checks since its start or its last heartbeat."""
 
     def __init__(self, work: Work, number: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -68,37 +62,28 @@ class Worker:
         self.process.start()
         other_end.close()
         self.has_started = False
-        self.reason = ""
-        """The worker's startup error, if it sent one."""
+        self.error = ""
+        """The error with which the worker exited, if it sent an error."""
         self.checks = 0
 
     def find_fault(self) -> str | None:
-        """Return why the worker must be replaced; None if it is healthy or gets more time."""
+        """Return why the worker must be replaced, or None if it is healthy or gets more time."""
         self.checks += 1
-        code = self.process.exitcode  # before its last messages are read
+        code = self.process.exitcode  # read before the worker's last messages
         with contextlib.suppress(OSError, EOFError):  # treated as silence
             while self._heartbeats.poll():
-                said = self._heartbeats.recv_bytes()
+                self.error = self._heartbeats.recv()  # an empty error is a heartbeat
+                self.has_started = self.has_started or not self.error
                 self.checks = 0
-                self.has_started = said == BEAT
-                self.reason = "" if self.has_started else said.decode(errors="replace")
         if code is not None:
-            return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        if self.is_late:
-            return f"it did not start within {STARTING_CHECKS // CHECKS_PER_S} s"
-        if self.has_started and self.checks > SILENT_CHECKS:
-            return f"no response for {SILENT_CHECKS // CHECKS_PER_S} s"
-        return None
+            return self.error or (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
+        limit = SILENT_CHECKS if self.has_started else STARTING_CHECKS
+        return f"no response for {limit // CHECKS_PER_S} s" if self.checks > limit else None
 
     @property
-    def is_serving(self) -> bool:
-        """Whether the worker has started and has not ended."""
-        return self.has_started and self.process.exitcode is None
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the worker has exceeded the time for starting."""
-        return not self.has_started and self.checks > STARTING_CHECKS
+    def cannot_start(self) -> bool:
+        """Whether a worker with a fault failed to start, rather than crashed or was killed."""
+        return not self.has_started and (bool(self.error) or self.process.exitcode is None)
 
     def kill(self) -> None:
         """Kill the worker."""
@@ -108,32 +93,26 @@ class Worker:
 
 
 def _run(work: Work, number: int, heartbeats: Pipe) -> None:
-    """Work in this process, and end it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor gets it too and ends its workers
+    """Work in this process, and exit."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor gets it and stops its workers
     # A supervisor that is paused must not block its workers.
     os.set_blocking(heartbeats.fileno(), False)
-    has_started = False
 
     def beat() -> None:
-        nonlocal has_started
-        has_started = True
         try:
-            heartbeats.send_bytes(BEAT)
+            heartbeats.send("")
         except BlockingIOError:
-            pass  # the supervisor has not read the earlier ones yet
-        except OSError:  # it is gone
+            pass  # the supervisor has not read the earlier heartbeats yet
+        except OSError:  # the supervisor no longer exists
             os.kill(os.getpid(), signal.SIGTERM)
 
     try:
         work(number, beat)
     except ResumesError as error:
-        if has_started:
-            logger.error("%s", error.message)
-            sys.exit(1)
         with contextlib.suppress(OSError):
-            heartbeats.send_bytes(error.message.encode(errors="replace")[:MAX_REASON_BYTES])
-        sys.exit(STARTUP_FAILURE)
-    # The worker was asked to end and is done; do not wait for other threads, which may hang.
+            heartbeats.send(error.message[:MAX_ERROR_CHARS])
+        sys.exit(1)
+    # The worker was told to stop and is done. Do not wait for other threads, which may hang.
     signal.raise_signal(signal.SIGTERM)
 
 
@@ -145,16 +124,22 @@ def supervise(
     signals: list[int],
     check: Callable[[], None],
 ) -> None:
-    """Keep `count` workers running until there is a signal, then end them.
+    """Keep `count` workers running until there is a signal, then stop them.
 
-    A worker that ends or is silent is replaced, if necessary later. `ready` is called once, when all
-    have started. Raises WorkersFailed if a worker cannot start before that, or if none is left, and
-    the errors of `check`, which is called at every check.
+    A worker that exits or is silent is replaced, if necessary later. `ready` is called once, when
+    all workers have started. Raises WorkersFailed if a worker cannot start before that or if no
+    worker is left, and the errors of `check`, which is called at every check.
     """
     workers: list[Worker] = []
     is_announced = False
-    reasons = set[str]()
-    """Reasons already logged for workers that could not start; reset once all are serving."""
+    failures = set[str]()
+    """Failures to start a worker that were already logged. They are reset once all are serving."""
+
+    def report(failure: str) -> None:
+        if failure not in failures:
+            failures.add(failure)
+            logger.error("A worker could not start: %s", failure)
+
     try:
         for number in range(count):
             workers.append(Worker(work, number))
@@ -163,46 +148,44 @@ def supervise(
             check()
             for number, worker in enumerate(workers):
                 fault = worker.find_fault()
-                if fault is not None and not signals:
-                    could_start = worker.process.exitcode != STARTUP_FAILURE
-                    if not could_start:
-                        if worker.reason not in reasons:
-                            reasons.add(worker.reason)
-                            logger.error("A worker could not start: %s", worker.reason)
-                        if not (is_announced and any(other.has_started for other in workers)):
-                            # The next worker would fail for the same reason.
-                            raise WorkersFailed("The API's workers could not start; see above")
-                        if worker.checks < RETRY_CHECKS:
-                            continue  # retried later, as the other workers keep serving
-                    worker.kill()
-                    if worker.is_late and not is_announced:
-                        start = f"Worker {worker.process.pid} could not start: {fault}"
-                        raise WorkersFailed(f"{start}. Is the machine very busy?")
-                    outcome = f"({fault}) and was replaced"
-                    try:
-                        workers[number] = Worker(work, number)
-                    except OSError as error:  # such as ENOMEM; the next check retries
-                        reason = str(error.strerror)
-                        if reason in reasons:
-                            continue
-                        reasons.add(reason)
-                        outcome = f"({fault}; it cannot be replaced yet: {reason})"
-                    if could_start:
-                        logger.warning("Worker %s ended %s", worker.process.pid, outcome)
-            if all(worker.is_serving for worker in workers):
-                reasons.clear()
+                if fault is None or signals:
+                    continue
+                if worker.cannot_start:
+                    if not (is_announced and any(other.has_started for other in workers)):
+                        # The next worker would fail for the same reason.
+                        worker.kill()
+                        raise WorkersFailed(f"The API's workers could not start: {fault}")
+                    report(fault)
+                    if worker.checks < RETRY_CHECKS:
+                        continue  # retried later; the other workers keep serving
+                has_crashed = not worker.cannot_start
+                worker.kill()
+                try:
+                    workers[number] = Worker(work, number)
+                except OSError as error:  # such as ENOMEM; the next check retries
+                    report(str(error.strerror))
+                    continue
+                if has_crashed:
+                    logger.warning(
+                        "Worker %s ended (%s) and was replaced", worker.process.pid, fault
+                    )
+            if all(each.has_started and each.process.exitcode is None for each in workers):
+                failures.clear()
                 if not is_announced:
                     is_announced = True
                     ready()
     finally:
-        # Ending workers stop listening. New connections must be refused instead of waiting on a
-        # socket that no process accepts from.
+        # Stopped workers no longer listen. New connections must be rejected, rather than wait on a
+        # socket from which no process accepts connections.
         listener.close()
         for worker in workers:
             worker.process.terminate()
         ends_at_s = time.monotonic() + END_WITHIN_S
         for worker in workers:
             worker.process.join(max(0.0, ends_at_s - time.monotonic()))
+            worker.find_fault()
+            if worker.has_started and worker.error:
+                logger.error("Worker %s: %s", worker.process.pid, worker.error)
             if worker.process.is_alive():
                 logger.error("Worker %s did not end; killing it", worker.process.pid)
                 worker.kill()

@@ -1,51 +1,51 @@
 """What a client meets on its connection, byte by byte; refusals are in test_refusals.py."""
 
-import asyncio
 import contextlib
 import fcntl
-import functools
 import json
+import resource
 import select
 import signal
 import socket
 import termios
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from resumes.errors import StoreUnavailable
 from resumes.log_writer import LogWriter
-from resumes.store import creation
-from server.deadlines import Deadlines, Reading
+from server.connections import REFUSED_AT_ONCE, RESERVED_FILES, find_room
 from server.openapi import ASSETS, SWAGGER_UI
-from tests.support.api.builders import RESUMES, Client, a_body, error_of
-from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request, statuses
-from tests.support.api.serving import Place, a_connection, exchange, fill_disk, read_all, serve_here
+from server.request import UNAVAILABLE
+from tests.support.api.builders import RESUMES, Client, a_body
+from tests.support.api.refused import (
+    JSON,
+    MAX_BYTES,
+    a_create,
+    a_request,
+    as_in_1990,
+    kept,
+    keyed,
+    statuses,
+)
+from tests.support.api.serving import (
+    Place,
+    a_connection,
+    count_connections,
+    exchange,
+    fill_disk,
+    read_all,
+    read_answer,
+    send,
+    serve_here,
+)
 from tests.support.waiting import wait_until
 
 MIB = 1024 * 1024
-
-
-def keyed(client: Client, sent: bytes) -> bytes:
-    """The request with the client's key."""
-    return sent.replace(b"Bearer ADA", b"Bearer " + client.key.encode())
-
-
-def kept(sent: bytes) -> bytes:
-    """The request of a client that keeps its connection."""
-    return sent.replace(b"Connection: close\r\n", b"")
-
-
-def as_in_1990(sent: bytes) -> bytes:
-    """The request in HTTP/1.0, of a client that asks to keep its connection."""
-    kept_then = kept(sent).replace(b"Host: resumes.test\r\n", b"Connection: keep-alive\r\n")
-    return kept_then.replace(b"HTTP/1.1", b"HTTP/1.0")
 
 
 CREATE, GET, HEAD = kept(a_create(a_body())), kept(a_request("GET")), kept(a_request("HEAD"))
@@ -55,22 +55,6 @@ GARBAGE = b"GARBAGE\r\n\r\n"
 def metrics_of(client: Client) -> str:
     """What the server tells of itself."""
     return client.request("GET", "/metrics", headers={}).text
-
-
-def read_answer(connection: socket.socket) -> bytes:
-    """One answer with its body."""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        received += (chunk := connection.recv(65536))
-        assert chunk, received
-    head, _, body = received.partition(b"\r\n\r\n")
-    length = next(
-        line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")
-    )
-    while len(body) < int(length.split()[1]):
-        body += (chunk := connection.recv(65536))
-        assert chunk, received
-    return head + b"\r\n\r\n" + body
 
 
 @contextlib.contextmanager
@@ -154,6 +138,7 @@ def test_requests_sent_together_are_answered_in_order_and_nothing_behind_the_las
     answers = exchange(client.url, keyed(client, sent))
 
     assert statuses(answers) == expected
+    assert answers.count(b"connection: close\r\n") == 1
     assert len(client.ids()) == expected.count(201)
     if sent.startswith(HEAD):  # which has no body
         assert answers.partition(b"\r\n\r\n")[2].startswith(b"HTTP/1.1 ")
@@ -187,7 +172,10 @@ def test_a_body_that_breaks_or_ends_its_connection_behind_its_answer_has_no_othe
         assert read_all(connection) == b""  # to the end, which is the server's to bring
 
 
-def test_a_client_that_sends_no_more_still_has_its_answers(client: Client) -> None:
+def test_a_client_that_sends_no_more_still_has_its_answers(
+    client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.deadlines.LINGER_S", 600)  # which nothing here waits for
     created = client.create(a_body()).json()["id"]
     for sent, expected in (
         (kept(a_create(a_body())) * 50, [201] * 50),
@@ -206,6 +194,8 @@ def test_a_client_that_sends_no_more_still_has_its_answers(client: Client) -> No
             connection.shutdown(socket.SHUT_WR)
 
             assert statuses(read_all(connection)) == expected
+            wait_until(lambda: count_connections(client.url) == 1)  # the client's own
+    assert caplog.records == []
 
 
 def test_a_client_that_leaves_before_its_body_is_whole_creates_nothing(
@@ -304,30 +294,6 @@ def test_a_refusal_whose_body_has_come_all_the_same_keeps_its_connection(client:
 
 
 @pytest.mark.parametrize(
-    ("target", "status"),
-    [
-        (f"http://resumes.test{RESUMES}", 200),
-        (f"http://elsewhere.test{RESUMES}?limit=5", 200),
-        (f"https://resumes.test:8443{RESUMES}?limit=x", 400),
-        (f"HTTP://RESUMES.test:80{RESUMES}/x", 404),
-        (f"http://[::1]:8000{RESUMES}", 200),
-        (f"http://127.0.0.1{RESUMES}?next=http://a/?b", 400),
-        (f"http://a/{RESUMES}", 404),
-        ("http://resumes.test", 200),
-        ("http://resumes.test?", 200),
-        ("https://resumes.test/", 200),
-        ("http://resumes.test:/healthz", 200),
-    ],
-)
-def test_a_target_as_for_a_proxy_is_served_by_its_path(
-    client: Client, target: str, status: int
-) -> None:
-    sent = kept(a_request("GET", target)) + a_request("HEAD", target)
-
-    assert statuses(exchange(client.url, keyed(client, sent))) == [status, status]
-
-
-@pytest.mark.parametrize(
     ("line", "status"),
     [
         *((blanks + b"GET /healthz HTTP/1.1\r\n", 200) for blanks in (b"\r\n", b"\n", b"\n\r\n\n")),
@@ -388,6 +354,24 @@ def test_an_error_of_ours_while_a_request_is_read_is_500_and_logged(
     assert b"connection: close" in head
     assert f"{told['error']} of request mine" in caplog.text
     assert "AttributeError: a slip" in caplog.text
+    monkeypatch.undo()
+    assert client.ids() == []
+
+
+def test_a_request_for_which_memory_is_lacking_while_it_is_read_is_503_and_does_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("server.receiver.check_head", fail)
+
+    answer = exchange(client.url, keyed(client, kept(a_create(a_body()))) * 2)
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert (statuses(answer), json.loads(body)["error"]) == ([503], UNAVAILABLE)
+    assert b"retry-after: 1\r\n" in head
+    assert b"connection: close" in head
     monkeypatch.undo()
     assert client.ids() == []
 
@@ -502,127 +486,60 @@ def test_a_chunked_body_is_created_or_413_by_its_size(client: Client) -> None:
         assert statuses(read_all(connection)) == [413]
 
 
-def test_a_trailer_may_end_the_connection_and_says_nothing_else(client: Client) -> None:
-    chunked = b"Transfer-Encoding: chunked"
-    whole = b"%x\r\n%b\r\n0\r\n" % (len(a_body()), a_body())
-    create, last = (a_request("POST", RESUMES, JSON, chunked, key=key) for key in (b"ADA", None))
-
-    late = b"Connection: close\r\n\r\n"
-    answer = exchange(client.url, keyed(client, kept(create) + whole + late + GET))
-    assert statuses(answer) == [201]
-    assert b"connection: close" in answer
-    late = keyed(client, b"Authorization: Bearer ADA\r\n\r\n")
-    answers = exchange(client.url, kept(last) + whole + late + last + whole + late)
-    assert statuses(answers) == [401, 401]
-
-
-@pytest.mark.parametrize(
-    ("head_bytes", "fields", "target", "status"),
-    [
-        (65_500, 5, 20, 200), (65_600, 5, 20, 431),
-        (2_000, 100, 20, 200), (2_000, 101, 20, 431),
-        (10_000, 5, 8 * 1024 - 16, 200), (10_000, 5, 8 * 1024 - 15, 414),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("part_bytes", [100_000, 1_000])
-def test_a_head_is_served_up_to_its_limits_whole_and_in_parts(
-    client: Client, head_bytes: int, fields: int, target: int, status: int, part_bytes: int
-) -> None:
-    line = b"GET %b HTTP/1.1\r\n" % b"/healthz?".ljust(target, b"x")
-    lines = [b"host: a\r\n", b"connection: close\r\n", *[b"x: y\r\n"] * (fields - 3)]
-    # Counted as if each field were written with ": " and a line break.
-    spent = len(line) + sum(map(len, lines)) + len(b"pad: \r\n")
-    lines.append(b"pad: " + b"x" * (head_bytes - spent) + b"\r\n")
-    assert len(lines) == fields
-    sent = line + b"".join(lines) + b"\r\n"
-
-    parts = [sent[at : at + part_bytes] for at in range(0, len(sent), part_bytes)]
-    assert statuses(exchange(client.url, *parts)) == [status]
-
-
-def test_an_idle_connection_has_75_s_and_a_body_10_s_and_one_more_for_each_40_kib() -> None:
-    for reading, size, lasts_s in ((Reading.BETWEEN, 0, 75), (Reading.BODY, 2 * MIB, 61.2)):
-        deadlines = Deadlines(0, 10)
-        deadlines.begin(5)
-        assert not deadlines.is_over(5 + lasts_s - 0.1, reading, size)
-        assert deadlines.is_over(5 + lasts_s + 0.1, reading, size)
-
-
-def test_who_was_refused_has_2_s_from_what_it_sent_last_and_one_more_for_each_40_kib() -> None:
-    def find_end(bytes_per_s: int) -> int:
-        """After how many seconds a client is cut off that sends so much."""
-        deadlines = Deadlines(0, 10)
-        deadlines.begin(5)
-        is_over = (
-            deadlines.is_over(5 + s, Reading.DRAINING, s * bytes_per_s) for s in range(1_000)
-        )
-        return next((after_s for after_s, is_one in enumerate(is_over) if is_one), 1_000)
-
-    assert find_end(0) == 2
-    assert find_end(1) == 3
-    assert find_end(20 * 1024) == 4
-    assert find_end(50 * 1024) == 1_000  # or 16 MiB
-
-
-def test_who_reads_less_than_4_kib_a_second_while_there_is_more_has_10_s() -> None:
-    for bytes_per_s, unsent_bytes, end_s in (
-        (0, 1, 10),
-        (4_000, 1, 10),
-        (4_096, 1, -1),
-        (0, 0, -1),
-    ):
-        deadlines = Deadlines(0, 10)
-        stuck = (s for s in range(100) if deadlines.is_stuck(s, s * bytes_per_s, unsent_bytes))
-        assert next(stuck, -1) == end_s
-
-
 # What all connections share
 
 
-def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
+def test_bodies_beyond_the_memory_for_them_are_503_and_all_of_it_comes_back(
     a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.connections.BODY_MEMORY_BYTES", MIB)
-    place = a_place(max_body_bytes=2 * MIB)  # so 3 MiB: a largest one fits
+    place = a_place(max_body_bytes=MIB, client_timeout_s=60)  # so 2 MiB: a largest one fits
     client = place.client()
-    half = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 2000000"))
-    with a_connection(place.url) as first:
-        first.sendall(half + b" " * 1_900_000)
-        refused: list[bytes] = []
-
-        def is_one_too_many() -> bool:
-            """Whether either was told; which one is, is for the order of their bytes to say."""
-            second = client.create(b" " * 2_000_000)
-            if second.status_code == 503:
-                assert (second.headers["Retry-After"], error_of(second)["status"]) == ("1", 503)
-            elif select.select([first], [], [], 0)[0]:
-                refused.append(read_answer(first))
-            return second.status_code == 503 or bool(refused)
-
-        wait_until(is_one_too_many)
-        assert all(b"retry-after: 1" in answer for answer in refused)
-        assert client.create(a_body()).status_code == 201  # one that has room
-
-    wait_until(lambda: client.create(b" " * 2_000_000).status_code == 400)
-    # Nor is anything kept of what came before on a connection that goes on.
-    assert [client.create(b" " * 2_000_000).status_code for _ in range(4)] == [400] * 4
+    large = keyed(client, kept(a_request("POST", RESUMES, JSON, b"Content-Length: %d" % MIB)))
+    refused = keyed(client, kept(a_create(b"[" * 100)))
+    last = keyed(client, as_in_1990(a_request("GET")))
+    for _ in range(2):
+        with contextlib.ExitStack() as stack:
+            ended, first, second, third = (
+                stack.enter_context(a_connection(place.url)) for _ in range(4)
+            )
+            # Nothing is kept of what is thrown away.
+            send(place.url, ended, last + refused + large)
+            assert statuses(read_all(ended)) == [200]
+            send(place.url, ended, b" " * MIB)
+            # One body is released, the one behind it is not.
+            send(place.url, first, refused + large + b" " * (MIB - 1))
+            assert statuses(read_answer(first)) == [400]
+            assert client.create(a_body()).status_code == 201
+            send(place.url, second, large + b" " * (MIB - 1))
+            send(place.url, third, large + b"  ")
+            assert not select.select([first, second, third], [], [], 0)[0]
+            send(place.url, third, b" ")
+            answer = read_answer(third)
+            assert statuses(answer) == [503]
+            assert b"retry-after: 1\r\n" in answer
+            assert UNAVAILABLE.encode() in answer
+        wait_until(lambda: count_connections(place.url) == 1)  # the client's
     assert caplog.records == []
     client.close()
 
 
-def test_a_body_that_is_thrown_away_takes_no_memory_from_others(
-    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("key", "status"), [(b"ADA", 413), (b"unknown", 401)])
+def test_a_refused_body_is_read_up_to_a_limit(
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch, key: bytes, status: int
 ) -> None:
-    monkeypatch.setattr("server.connections.BODY_MEMORY_BYTES", MIB)
-    place = a_place(max_body_bytes=MIB)  # so 2 MiB
+    monkeypatch.setattr("server.connection.DRAIN_BYTES", 400_000)
+    place = a_place(client_timeout_s=60)
     client = place.client()
-    with a_connection(place.url) as greedy:
-        head = a_request("POST", RESUMES, JSON, b"Content-Length: %d" % (64 * MIB))
-        greedy.sendall(keyed(client, head))
-        assert statuses(read_answer(greedy)) == [413]
-        greedy.sendall(b" " * (MIB + MIB // 2))
-
-        assert client.create(a_body().ljust(MIB)).status_code == 201
+    create = kept(a_request("POST", RESUMES, JSON, b"Content-Length: 3000000", key=key))
+    with a_connection(place.url) as connection:
+        send(place.url, connection, keyed(client, create))
+        assert statuses(read_answer(connection)) == [status]
+        for _ in range(4):
+            send(place.url, connection, b" " * 100_000)
+        assert count_connections(place.url) == 1
+        connection.sendall(b" ")
+        wait_until(lambda: count_connections(place.url) == 0)
     client.close()
 
 
@@ -701,6 +618,23 @@ def test_a_key_is_kept_once_however_it_is_sent(client: Client) -> None:
         assert find_peak_bytes() < 2 * MIB  # of 8 MiB in all
 
 
+def test_a_process_may_open_a_file_for_each_connection_or_accepts_fewer() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most, others = before[1], RESERVED_FILES + REFUSED_AT_ONCE
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (others + 500, most))
+        for wanted, room, limit in (
+            (0, 1, others + 500),
+            (500, 500, others + 500),
+            (501, 501, others + 501),
+            (most, most - others, most),
+        ):
+            assert find_room(wanted) == room
+            assert resource.getrlimit(resource.RLIMIT_NOFILE) == (limit, most)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
 def test_connections_beyond_the_limit_are_503_until_another_is_gone(
     a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -712,8 +646,11 @@ def test_connections_beyond_the_limit_are_503_until_another_is_gone(
         with a_connection(place.url) as third:
             told = read_all(third)
             error = json.loads(told.partition(b"\r\n\r\n")[2])
-            assert (statuses(told), error["status"]) == ([503], 503)
+            assert (statuses(told), error["error"]) == ([503], UNAVAILABLE)
             assert b"retry-after: 1" in told
+            third.sendall(b" " * 8 * MIB)  # is read and thrown away
+            second.sendall(kept(a_request("GET", "/metrics", key=None)))
+            assert b"\nresumes_connections 2.0\n" in read_answer(second)
         assert caplog.records == []
         first.close()
 
@@ -724,89 +661,3 @@ def test_connections_beyond_the_limit_are_503_until_another_is_gone(
                 return False
 
         wait_until(is_served)
-
-
-def test_who_keeps_a_connection_waiting_is_let_go(
-    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("server.deadlines.KEEP_ALIVE_S", 0.5)
-    place = a_place(client_timeout_s=0.5, max_body_bytes=32 * MIB)
-    client = place.client()
-    create, get = keyed(client, CREATE), keyed(client, GET)
-    large = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 32000000"))
-
-    slow_head = keyed(client, a_create(a_body(), b"X-A: " + b"x" * 2_000))
-    slow_body = keyed(client, a_create(b" " * 2_000))
-    cases: list[tuple[bytes, list[int]] | tuple[bytes, list[int], bytes]] = [
-        (b"", []),
-        (b"\r\n\r\n", []),
-        (b"G", [408]),
-        (create[:100], [408]),
-        (create[:-1], [408]),
-        (large + b" " * 8_000_000, [408]),  # however quickly it came before
-        (get, [200]),  # and idle for too long
-        (get + b"G", [200, 408]),
-        (get + create[:-1], [200, 408]),
-        (keyed(client, kept(a_create(b"[" * 100))) + create[:-1], [400, 408]),
-        (create[:-1].replace(client.key.encode(), b"unknown"), [401]),
-        (slow_head[:-1_900], [408], slow_head[-1_900:-1]),
-        (slow_body[:-1_900], [408], slow_body[-1_900:-1]),
-    ]
-    # A client that is itself held up may be let go before it has sent anything.
-    with ThreadPoolExecutor(len(cases)) as threads:
-        told = [threads.submit(wait_until, functools.partial(is_told, client, *c)) for c in cases]
-        for one in told:
-            one.result()
-    assert client.ids() == []
-    client.close()
-
-
-def is_told(client: Client, sent: bytes, expected: list[int], slowly: bytes = b"") -> bool:
-    """Whether a client that sends this and then nothing is told that until it is let go.
-
-    What it sends slowly comes byte by byte. If it is told nothing, it was let go before anything of
-    it had come.
-    """
-    with a_connection(client.url) as connection, contextlib.suppress(ConnectionError):
-        connection.sendall(sent)
-        for byte in slowly:
-            if select.select([connection], [], [], 0.02)[0]:
-                break
-            connection.send(bytes([byte]))
-        told = statuses(read_all(connection))
-        assert told in (expected, [])
-        return told == expected
-    return False
-
-
-def test_who_does_not_read_its_answers_is_cut_off(a_place: Callable[..., Place]) -> None:
-    client = a_place(client_timeout_s=0.5).client()
-    created = client.create(a_body(title="x" * 15_000)).json()["id"]
-    with a_connection(client.url) as connection:
-        connection.sendall(keyed(client, kept(a_request("GET", f"{RESUMES}/{created}")) * 600))
-        wait_until(lambda: "\nresumes_connections 1.0\n" in metrics_of(client))
-
-        assert select.select([connection], [], [], 60)[0]  # what it had of them
-    client.close()
-
-
-def test_while_an_earlier_answer_is_made_the_next_body_has_all_its_time(
-    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create_async, may_create = creation.create_async, threading.Event()
-
-    async def create_late(*given: Any, **more: Any) -> Any:
-        await asyncio.to_thread(may_create.wait, 60)
-        return await create_async(*given, **more)
-
-    monkeypatch.setattr(creation, "create_async", create_late)
-    client = a_place(client_timeout_s=0.5).client()
-    create = keyed(client, CREATE)
-    with a_connection(client.url) as connection, a_connection(client.url) as other:
-        connection.sendall(create + create[:-1])
-        other.sendall(create[:-1])
-        assert statuses(read_all(other)) == [408]  # so as much time has passed for the first
-        may_create.set()
-        connection.sendall(create[-1:])
-        assert [statuses(read_answer(connection)) for _ in range(2)] == [[201], [201]]
-    client.close()

@@ -1,11 +1,13 @@
 """Creates that are sent again, with an Idempotency-Key (docs/api.md, Retrying a create)."""
 
 import asyncio
+import gc
 import json
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from sqlalchemy import select
 from resumes.store import Store, accounts, api_keys, open_store, schema
 from resumes.store.creation import create
 from server import routes
-from server.routes import prune_forever
+from server.request import HttpError
+from server.routes import prune_forever, turn
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
 from tests.support.api.refused import a_create
 from tests.support.api.serving import Place, a_connection, serve_here
@@ -54,6 +57,31 @@ def test_a_repeat_with_the_same_key_and_body_is_the_same_201(client: Client, bod
     assert len(client.ids()) == 1
 
 
+def test_a_refusal_for_a_busy_key_keeps_nothing_of_its_request() -> None:
+    class Body:
+        pass
+
+    async def wait(lock: asyncio.Lock, bodies: list[weakref.ref[Body]]) -> None:
+        body = Body()
+        bodies.append(weakref.ref(body))
+        async with turn(lock, 0.0, partial(HttpError, 409)):
+            raise AssertionError(body)
+
+    async def main() -> None:
+        await (lock := asyncio.Lock()).acquire()
+        with pytest.raises(HttpError):
+            await wait(lock, bodies)
+
+    bodies: list[weakref.ref[Body]] = []
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(main())
+        assert bodies[0]() is None
+    finally:
+        gc.enable()
+
+
 def test_without_a_key_or_with_another_one_a_repeat_makes_another_resume(client: Client) -> None:
     longest = "".join(map(chr, range(33, 127))) + "k" * 161
     answers = [client.post(a_body(), Idempotency_Key=key) for key in ("", "", "!", longest)]
@@ -78,36 +106,6 @@ def test_s6_a_full_account_repeats_its_201_and_remembers_no_refusal(
 
     answer = free_client.post(a_body("another"), Idempotency_Key="late")
     assert (answer.status_code, "Idempotent-Replayed" in answer.headers) == (201, False)
-
-
-def test_a_key_counts_for_24_hours(a_place: Callable[..., Place]) -> None:
-    place = a_place()
-    client = place.client()
-    first = client.post(a_body(), Idempotency_Key="once")
-    place.clock.advance(24 * 3_600 - 1)
-    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first)
-
-    place.clock.advance(1)
-
-    answer = client.post(a_body("Bo Example"), Idempotency_Key="once")
-    assert answer.status_code == 201
-    assert answer.json()["id"] != first.json()["id"]
-    client.close()
-
-
-@pytest.mark.parametrize(("people", "statuses"), [(1, {201: 32}), (4, {201: 8, 422: 24})])
-def test_repeats_at_once_make_one_resume(
-    client: Client, people: int, statuses: dict[int, int]
-) -> None:
-    bodies = [a_body(f"Person {number % people}") for number in range(32)]
-
-    answers = post_all(client, bodies, Idempotency_Key="once")
-
-    assert Counter(answer.status_code for answer in answers) == statuses
-    created = [answer for answer in answers if answer.is_success]
-    assert len({answer.content for answer in created}) == 1
-    assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == len(created) - 1
-    assert len(client.ids()) == 1
 
 
 class Commits:

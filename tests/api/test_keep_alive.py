@@ -10,22 +10,10 @@ import pytest
 from resumes.store import api_keys
 from tests.support.api.builders import a_body
 from tests.support.api.refused import ADA, FRED, RITA, STATUS, a_request, iter_all
-from tests.support.api.serving import Place, a_connection, read_all
+from tests.support.api.serving import Place, a_connection, read_all, read_answer
 
 CLOSE = b"Connection: close\r\n"
 NEXT = a_request("GET").replace(b"Id: mine", b"Id: next")
-
-
-def read_first(connection: socket.socket) -> bytes:
-    """The first answer with its body."""
-    received = b""
-    while not (found := re.search(rb"content-length: (\d+)(?s:.*?)\r\n\r\n", received)):
-        received += (chunk := connection.recv(65536))
-        assert chunk, received
-    while len(received) < found.end() + int(found[1]):
-        received += (chunk := connection.recv(65536))
-        assert chunk, received
-    return received
 
 
 def is_incomplete(sent: bytes) -> bool:
@@ -54,7 +42,7 @@ def test_behind_a_refusal_the_next_request_is_answered_unless_the_end_was_announ
             )
         with a_connection(place.url) as connection:
             connection.sendall(sent + (after if is_together else b""))
-            answers = read_first(connection)
+            answers = read_answer(connection)
             # It may have ended already, and then some of what is sent resets it.
             with contextlib.suppress(ConnectionError):
                 if not is_together:

@@ -301,7 +301,6 @@ def test_what_the_store_knows_is_kept_and_longer_when_it_was_slow_to_tell(
                 readings["now"] = read_at_s + passed_s
                 await kept.refresh()
                 assert files_in(kept) == found
-            await kept.close()
 
     asyncio.run(look())
 

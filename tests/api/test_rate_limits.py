@@ -1,4 +1,3 @@
-import asyncio
 import fcntl
 import signal
 import subprocess
@@ -19,11 +18,11 @@ from hypothesis import strategies as st
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store import api_keys
-from resumes.store.api_keys import KeyHolder
 from server import service
-from server.rate_limits import FREQUENT_S, WORDS, Buckets, RateLimits, find_boot
+from server.rate_limits import WORDS, Buckets, RateLimits, find_boot
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
-from tests.support.api.serving import Place, fill_disk
+from tests.support.api.refused import JSON, a_request
+from tests.support.api.serving import Place, a_connection, fill_disk, read_all
 
 SECOND_NS = 1_000_000_000
 NOW_NS = SECOND_NS
@@ -48,20 +47,20 @@ class Asking:
 
     def __init__(self, limits: RateLimits, key_id: str = "key_a") -> None:
         self._limits = limits
-        self._holder = KeyHolder("account", key_id, True)
+        self._key_id = key_id
         self.headers: dict[str, int] = {}
 
     def admit(self) -> int:
         """The seconds to wait, 0 when admitted."""
         lines: list[bytes] = []
-        wait_s = self._limits.admit(self._holder, lines)
+        wait_s = self._limits.admit(self._key_id, lines)
         self._keep(lines)
         return wait_s
 
     def tell(self) -> dict[str, int]:
         """What the headers of an answer say that counts nothing."""
         lines: list[bytes] = []
-        self._limits.add_headers(self._holder, lines)
+        self._limits.admit(self._key_id, lines, tokens=0)
         self._keep(lines)
         return self.headers
 
@@ -87,16 +86,11 @@ def limits(tmp_path: Path, moments: Clock) -> Iterator[Callable[..., RateLimits]
     """Makes limits over one file: `limits(rate_per_minute=3)`; 0 unless said."""
     made: list[RateLimits] = []
 
-    def make(*, is_batched: bool = False, **rates: int) -> RateLimits:
+    def make(**rates: int) -> RateLimits:
         none = dict.fromkeys(("rate_per_minute", "rate_per_hour", "rate_per_day"), 0)
         changed = Settings(home=tmp_path).model_copy(update=none | rates)
         made.append(
-            RateLimits(
-                changed,
-                is_batched=is_batched,
-                clock_ns=lambda: moments.now_ns,
-                wall_s=lambda: moments.wall_s,
-            )
+            RateLimits(changed, clock_ns=lambda: moments.now_ns, wall_s=lambda: moments.wall_s)
         )
         return made[-1]
 
@@ -106,55 +100,6 @@ def limits(tmp_path: Path, moments: Clock) -> Iterator[Callable[..., RateLimits]
 
 
 # docs/api.md, Rate limits: what is counted
-
-
-@pytest.mark.parametrize(
-    "rates", [(0, 0, 3_000), (1_500, 2_000, 9_000), (1_040, 0, 1_033), (1_100, 3_000, 90_000)]
-)
-def test_tokens_that_are_taken_ahead_change_nothing_of_what_a_key_is_told(
-    limits: Callable[..., RateLimits], moments: Clock, rates: tuple[int, int, int]
-) -> None:
-    named = dict(zip(("rate_per_minute", "rate_per_hour", "rate_per_day"), rates, strict=True))
-    ahead = Asking(limits(is_batched=True, **named), "ahead")
-    alone = Asking(limits(**named), "alone")
-
-    async def ask() -> None:
-        for times in (1, 2, 31, 33, 100, 1, 200, 2_000):
-            for _ in range(times):
-                assert ahead.admit() == alone.admit()
-                assert ahead.headers == alone.headers
-            assert ahead.tell() == alone.tell()
-            moments.advance(0.001)
-
-    asyncio.run(ask())
-
-
-def test_tokens_that_were_taken_ahead_are_given_back_to_others(
-    limits: Callable[..., RateLimits],
-) -> None:
-    one = Asking(limits(is_batched=True, rate_per_day=3_000))
-    other = Asking(limits(rate_per_day=3_000))
-
-    async def ask() -> None:
-        assert one.admitted(10) == 10
-        assert 2_990 - 32 <= other.tell()["remaining"] < 2_990
-        while other.tell()["remaining"] < 2_990:
-            await asyncio.sleep(FREQUENT_S)
-
-    asyncio.run(ask())
-    assert other.headers["remaining"] == 2_990
-
-
-@pytest.mark.parametrize("limit", [1, 40, 1_000, 1_033, 5_000])
-def test_nobody_is_refused_for_tokens_that_another_process_took_ahead(
-    limits: Callable[..., RateLimits], limit: int
-) -> None:
-    several = [Asking(limits(is_batched=True, rate_per_day=limit)) for _ in range(2)]
-
-    async def admitted() -> int:
-        return sum(one.admit() == 0 for _ in range(limit) for one in several)
-
-    assert asyncio.run(admitted()) == limit
 
 
 def test_each_key_has_its_own_buckets_and_no_window_tells_nothing(
@@ -263,20 +208,20 @@ def test_of_a_crowded_table_the_key_that_used_least_is_forgotten(
 ) -> None:
     table = a_table(slots=2)
     forgotten = use(table, "key_a", until_ns=until_ns)
-    use(table, "key_b", until_ns=9 * SECOND_NS)
+    kept = use(table, "key_b", until_ns=9 * SECOND_NS)
 
     slot = table.take_slot("key_c", NOW_NS)
 
     assert (slot, [*table.words[slot + 1 : slot + WORDS]]) == (forgotten, [0, 0, 0])
-    assert table.find_slot("key_a", NOW_NS) is None
-    assert table.find_slot("key_b", NOW_NS) is not None
+    assert table.take_slot("key_b", NOW_NS) == kept
+    assert table.words[kept + 1] == 9 * SECOND_NS
 
 
 def test_another_start_of_the_machine_begins_anew(a_table: Callable[..., Buckets]) -> None:
-    use(a_table(), "key_a", until_ns=9 * SECOND_NS)
+    slot = use(a_table(), "key_a", until_ns=9 * SECOND_NS)
 
-    assert a_table().find_slot("key_a", NOW_NS) is not None
-    assert a_table(boot=find_boot()).find_slot("key_a", NOW_NS) is None
+    assert a_table().words[slot + 1] == 9 * SECOND_NS
+    assert not any(a_table(boot=find_boot()).words[WORDS:])
 
 
 A_HOLDER = """
@@ -411,6 +356,20 @@ def test_every_authenticated_answer_tells_how_the_key_stands(limited: Client) ->
             assert (answer.status_code, rate_headers(answer)["remaining"]) == (status, 92)
     for path in (RESUMES, "/nothing", "/healthz", "/docs"):  # without a key
         assert rate_headers(limited.request("GET", path, headers={})) == {}
+
+
+def test_so_does_the_refusal_of_a_body_that_breaks_while_it_arrives(limited: Client) -> None:
+    chunks = b"Transfer-Encoding: chunked\r\nExpect: 100-continue"
+    create = a_request("POST", RESUMES, JSON, chunks).replace(b"ADA", limited.key.encode())
+    with a_connection(limited.url) as connection:
+        connection.sendall(create)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(b"no size\r\n")
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    metrics = limited.request("GET", "/metrics").text
+    assert 'resumes_requests_total{operation="create",status="400"} 1.0' in metrics
+    assert b"x-ratelimit-limit: 100\r\nx-ratelimit-remaining: 99\r\n" in answer
 
 
 def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(

@@ -82,48 +82,6 @@ def test_operations_without_parameters_ignore_a_query(client: Client) -> None:
     assert client.request("GET", "/healthz?_=1", headers={}).status_code == 200
 
 
-def test_any_id_is_a_position_and_goes_on_with_what_came_later(client: Client) -> None:
-    created = create(client, 3)
-    client.delete(created[1])
-    assert client.ids(f"cursor={created[1]}") == [created[2]]
-    assert client.ids(f"cursor={created[2]}") == []
-
-    later = create(client, 1)
-
-    assert client.ids(f"cursor={created[2]}") == later
-
-
-def test_the_id_of_another_account_shows_nothing_of_it(
-    client: Client, free_client: Client, place: Place
-) -> None:
-    mine, foreign = create(client, 1), create(free_client, 1)
-    accounts.set_plan(place.store, free_client.account, "business")  # which counts at once
-
-    assert set(client.ids(f"cursor={foreign[0]}")) <= set(mine)
-    assert free_client.get(mine[0]).json()["error"] == "Resume not found"
-    assert free_client.delete(mine[0]).json()["error"] == "Resume not found"
-    assert (client.ids(), free_client.ids()) == (mine, foreign)
-
-
-@pytest.mark.parametrize(
-    ("resume", "title", "filename"),
-    [
-        (a_resume("Ada Example"), "Ada Example Resume", "AdaExampleResume.pdf"),
-        (a_resume("Ada Example", title=" "), "Ada Example Resume", "AdaExampleResume.pdf"),
-        (a_resume(header={}), "New Resume", "Resume.pdf"),
-        (a_resume(header={}, title="Engineer"), "Engineer", "Engineer.pdf"),
-    ],
-)
-def test_title_and_filename_when_some_are_absent(
-    client: Client, resume: dict[str, object], title: str, filename: str
-) -> None:
-    client.create(resume)
-
-    entry = client.page().json()["resumes"][0]
-
-    assert (entry["title"], entry["filename"]) == (title, filename)
-
-
 # Search
 
 

@@ -1,7 +1,6 @@
 """Updates of a resume, and the entity tags that guard them (docs/api.md, Update)."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 from resumes.store import accounts
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
@@ -92,20 +91,6 @@ def test_if_match_admits_a_delete_of_what_was_read_and_no_other(client: Client) 
     assert client.delete(resume_id, If_Match=tag_of(client, resume_id)).is_success
     assert client.delete(resume_id, If_Match=old).status_code == 404
     assert client.delete(create(client), If_Match="*").is_success
-
-
-def test_of_updates_at_once_with_the_same_tag_exactly_one_succeeds(client: Client) -> None:
-    resume_id = create(client)
-    tag = tag_of(client, resume_id)
-
-    def update(number: int) -> int:
-        return client.put(resume_id, a_body(f"Zoe {number}"), If_Match=tag).status_code
-
-    with ThreadPoolExecutor(16) as threads:
-        statuses = list(threads.map(update, range(16)))
-
-    assert sorted(statuses) == [200] + [412] * 15
-    assert client.get(resume_id).json() == a_resume(f"Zoe {statuses.index(200)}")
 
 
 def test_updates_need_neither_a_place_nor_a_plan(free_client: Client, place: Place) -> None:

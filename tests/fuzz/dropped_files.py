@@ -15,8 +15,7 @@ from tempfile import gettempdir
 from typing import Final, NamedTuple
 
 from importer import files, filing, json_texts, outcomes
-from importer.claims import Claim
-from importer.job import ReadFile
+from importer.claims import Claim, File, State
 from importer.json_texts import CannotUnpack
 from importer.options import Limits, Options
 from importer.outcomes import (
@@ -109,13 +108,13 @@ _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
 
 def _try(path: Path, name: str) -> Resume | Result | None:
     """The verdict on the file where it lies; None for a bundle."""
-    claim = Claim("0" * 24, "a" * 16, "ana", name, is_return=True)
+    tried = File(Claim("0" * 24, "a" * 16, "ana", name, is_return=True))
     descriptor = files.open_file(path)
     try:
-        tried = inspect(claim, descriptor, None, Options(format=FORMAT, settle_s=0))
+        inspect(tried, descriptor, Options(format=FORMAT, settle_s=0))
     finally:
         os.close(descriptor)
-    assert isinstance(tried, ReadFile)
+    assert tried.state is State.READ
     assert tried.signature == files.find_signature(path)
     return tried.verdict
 
@@ -148,20 +147,18 @@ def _check_refusal(refusal: Result) -> None:
 
 def _check_portions(dropped: Dropped, portions: list[Portion]) -> None:
     """The parts are what is in the file, each once, in order and in number within the limits."""
-    assert [one.part.number for one in portions] == list(range(1, len(portions) + 1))
+    parts = [part for part, _ in portions]
+    assert [part.number for part in parts] == list(range(1, len(portions) + 1))
     assert 1 <= len(portions) <= LIMITS.max_parts + 1
-    assert sum(len(one.part.body) for one in portions) <= LIMITS.max_file_bytes
+    assert sum(len(part.body) for part in parts) <= LIMITS.max_file_bytes
     end = 0
-    for portion in portions:
-        part = portion.part
+    for part, verdict in portions:
         assert is_harmless(part.place)
-        if isinstance(portion.verdict, Result):
-            _check_refusal(portion.verdict)
+        if isinstance(verdict, Result):
+            _check_refusal(verdict)
         if dropped.content is not None:
             end = dropped.content.index(part.body, end) + len(part.body)
-    for resume in [one.verdict for one in portions if isinstance(one.verdict, Resume)][
-        :MOST_CHECKED
-    ]:
+    for resume in [one for _, one in portions if isinstance(one, Resume)][:MOST_CHECKED]:
         check_stored(resume)
     _check_items(dropped, portions)
     items = Tally()
@@ -174,12 +171,12 @@ def _check_portions(dropped: Dropped, portions: list[Portion]) -> None:
 
 def _check_items(dropped: Dropped, portions: list[Portion]) -> None:
     """Of an array, each item is a part; who else reads it finds the same items."""
-    if not _is_array(dropped) or any(one.part.refusal for one in portions):
+    if not _is_array(dropped) or any(part.refusal for part, _ in portions):
         return
     assert dropped.content is not None
     expected = oracle.find_items(dropped.content)
     if expected is not None:
-        read = [json.loads(one.part.body.decode("latin-1"), parse_int=str) for one in portions]
+        read = [json.loads(part.body.decode("latin-1"), parse_int=str) for part, _ in portions]
         assert json.dumps(read) == json.dumps(expected)
 
 
@@ -203,7 +200,7 @@ def _is_array(dropped: Dropped) -> bool:
 
 
 def _concluded(portion: Portion) -> Result:
-    part, verdict = portion.part, portion.verdict
+    part, verdict = portion
     if isinstance(verdict, Result):
         return verdict._replace(item=part.number, place=part.place)
     done = Result(FileOutcome.DONE, resume_id="f" * 24, warnings=verdict.warnings)

@@ -65,7 +65,9 @@ def check_http(data: bytes) -> None:
         rest = rest[size_bytes:]
     head, body, _ = _read_by_h11(rest)
     if ours.refusal is None:
-        assert head is None, "h11 receives another request"
+        # The parser waits for the rest of what begins a connection of HTTP/2.
+        is_preface = head is not None and head.request.method == b"PRI"
+        assert head is None or is_preface, "h11 receives another request"
     elif head is not None:
         reasons = [why for why, is_so in HEADS.items() if is_so(head)]
         assert reasons, f"refused, but h11 receives it: {ours.refusal}, {head}"
