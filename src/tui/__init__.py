@@ -1,7 +1,7 @@
-"""The terminal UI over the store."""
+"""The terminal UI."""
 
 import os
 
-# Textual reads these variables at import and does not check them; they are for its own developers.
+# Textual reads these variables at import without checking them; they are meant for its developers.
 for name in ("TEXTUAL_COLOR_SYSTEM", "TEXTUAL_DRIVER", "TEXTUAL_PRESS"):
     os.environ.pop(name, None)

@@ -3,11 +3,10 @@
 import asyncio
 import gc
 import os
-import threading
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -18,7 +17,7 @@ from textual.command import CommandInput, DiscoveryHit, Hit, Hits, Provider
 from textual.reactive import reactive
 
 from resumes.errors import ResumesError
-from tui.key_queue import KeyQueue
+from tui.key_queue import KeyOrPaste, KeyQueue
 from tui.keys import MODES, Action, Place, active_actions, bindings, why_nothing
 from tui.store_calls import STORE_THREADS, Failure, call, is_running
 from tui.text import StatusMessage, safe, safe_lines, show_message, toast
@@ -31,29 +30,29 @@ if TYPE_CHECKING:
     from tui.session import UiSession
 
 PAINT_S = 0.05
-"""Time for painting the first rows before imports take the CPU."""
+"""The time for painting the first rows before imports use the CPU."""
 
 WAIT_S = 2.0
 """How long suspending waits for a write in progress."""
 
 GC_THRESHOLD = 5_000
-"""New objects after which the youngest generation is collected."""
+"""The number of new objects that triggers a garbage collection of the youngest generation."""
 
 WAKE_S = 0.05
 WAKES = 20
 
 MAX_TYPED: Final = 60
-"""Longest query, in characters: no description is much longer, and each character takes time."""
+"""The longest query. Descriptions are hardly longer, and each character slows the search down."""
 
 TYPEABLE: Final = "[ -~]*"
-"""Descriptions are ASCII, so nothing else is accepted, such as pasted control characters."""
+"""The characters allowed in a query: printable ASCII, as in descriptions."""
 
 EXACT: Final = 1_000.0
-"""A score above any fuzzy match: an exact name of a screen, or of an action that works on all."""
+"""The score of the exact name of a screen or global action; higher than that of a fuzzy match."""
 
 
 class ActionsProvider(Provider):
-    """The actions that work on the current screen."""
+    """Offers the actions that work on the current screen."""
 
     async def startup(self) -> None:
         for line in self.app.screen.query(CommandInput):
@@ -71,43 +70,36 @@ class ActionsProvider(Provider):
             if action.id == f"everywhere.{query.strip().lower()}":
                 score = EXACT
             if score:
-                # Textual's own highlighting parses markup.
-                marked = safe(text)
-                for at in matcher.fuzzy_search.match(matcher.query, text)[1]:
-                    marked = marked.stylize(matcher.match_style, at, at + 1)
-                yield Hit(score, marked, run, text)
+                # Highlight only the description: this parses markup, and a key may be `[`.
+                rest = text.removeprefix(action.description)
+                yield Hit(score, matcher.highlight(action.description) + safe(rest), run, text)
 
     def _offers(self) -> Iterator[tuple[str, Action, Callable[[], Awaitable[bool]]]]:
-        """Yield each action that works here, with its entry and what runs it."""
-        offered = set()
-        for action, (node, binding, _, _) in active_actions(self.screen):
-            if action.id not in offered and is_offered(action):
-                offered.add(action.id)
-                # A key from the user's keymap has no display text in the table.
-                key = binding.key_display or self.app.get_key_display(binding)
-                run = partial(self.app.run_action, action.action, node)
+        """Yield the entry of each action that works here, the action, and a function to run it."""
+        for action, [active, *_] in active_actions(self.screen).items():
+            is_move = action.place in (Place.LIST, Place.TEXT) and action.id != "list.open"
+            if not is_move and action.name not in ("palette", "back"):
+                key = self.app.get_key_display(active.binding)
+                run = partial(self.app.run_action, action.action, active.node)
                 yield f"{action.description}  ({key})", action, run
 
 
-def is_offered(action: Action) -> bool:
-    """Return whether the palette offers the action: scrolling and cursor moves are left out."""
-    is_move = action.place in (Place.LIST, Place.TEXT)
-    return action.id == "list.open" or not (is_move or action.name in ("palette", "back"))
-
+KEYS: Final = "keys"
+"""The group of the worker that hands on keys while the app runs."""
 
 REFRESH_S: Final = 5.0
-"""How often the header is refreshed."""
+"""The interval at which the header is refreshed."""
 
 DUE_CHECK_S: Final = 0.25
-"""How often the app checks, on any screen, whether a deletion is due."""
+"""The interval at which the app checks, on any screen, whether a deletion is due."""
 
 
 class ResumesApp(App[int]):
-    """The terminal UI. After the first frame a thread calls `read_first`, then `open_session`."""
+    """The terminal UI. After the first frame, a thread calls `read_first`, then `open_session`."""
 
     CSS_PATH = "app.tcss"
     BINDINGS = bindings(Place.EVERYWHERE)
-    # Textual's own commands are left out: one saves screenshots, and a screen may show a new key.
+    # Omit Textual's own commands: one saves a screenshot, which may show a new key.
     COMMANDS: ClassVar = {ActionsProvider}
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     VERTICAL_BREAKPOINTS = VERTICAL_BREAKPOINTS
@@ -123,19 +115,19 @@ class ResumesApp(App[int]):
         screen: str = "resumes",
         read_only: bool = False,
     ) -> None:
-        # NO_COLOR (no-color.org) needs ANSI colors, which can be omitted. Textual would turn theme
-        # colors into grays, which are still sent as colors.
+        # With NO_COLOR (no-color.org), use ANSI colors, which can be omitted. Textual would turn
+        # theme colors into grays, which are still sent as colors.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = "dark"
+        self.animation_level = "none"  # each step would be sent, possibly over a slow connection
         self.failure: ResumesError | None = None
-        """Why the session could not be opened; read after the app has ended."""
+        """Why the session could not be opened; to be raised after the app has ended."""
         self._open_session = open_session
         self._read_first = read_first
         self.session: UiSession | None = None
         """None until the store is open."""
-        self._own_keys: Mapping[str, str] = {}
         self._read_only = read_only
         self._first_screen = screen
         self._keys = KeyQueue(self, self._hand_on)
@@ -147,14 +139,14 @@ class ResumesApp(App[int]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        # Textual repaints only what changed, and after a suspend the terminal is blank.
+        # After a suspend the terminal is blank, but Textual would repaint only what has changed.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(STORE_THREADS))
         self.call_after_refresh(self._open)
 
     @work
     async def _open(self) -> None:
-        """Open the session, then show the first screen unless the app has ended meanwhile."""
+        """Open the session, then show the first screen unless the app has already ended."""
         try:
             self.theme, first = await asyncio.to_thread(self._read_first)
             if first is not None:
@@ -171,7 +163,7 @@ class ResumesApp(App[int]):
             self.call_later(self._start, session)  # does not run if the app ends
 
     async def _show_first(self, first: "FirstRows") -> None:
-        """Show the rows until the store is open, at the position of the list that replaces them."""
+        """Until the store is open, show the rows in the position of the list that replaces them."""
         from tui.screens.resume_list import FirstRowsView
 
         self.query_one(HeaderLine).account = first.account
@@ -180,17 +172,16 @@ class ResumesApp(App[int]):
         await asyncio.sleep(PAINT_S)
 
     def _start(self, session: "UiSession") -> None:
-        # Scanning everything loaded by now would delay keys by a tenth of a second; and painting a
-        # list creates thousands of objects that reference counting alone frees.
+        # Garbage collection of everything loaded so far would delay keys by a tenth of a second.
+        # Painting a list creates thousands of objects, which reference counting alone frees.
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
         gc.enable()
-        self._own_keys = session.settings.keymap
-        self.set_keymap(self._own_keys)
+        self.set_keymap(session.settings.keymap)
         for mode in MODES:  # each module is imported when its mode is first shown
             self.add_mode(mode.name, partial(lambda mode: mode.load()(session), mode))
         self.switch_mode(self._first_screen)
-        self._keys.start()
+        self.run_worker(self._keys.run(), group=KEYS, description="")
         self._refresh_glance(session)
         self.set_interval(session.refresh_s or REFRESH_S, partial(self._refresh_glance, session))
         self.set_interval(DUE_CHECK_S, partial(self._delete_due, session))
@@ -203,17 +194,17 @@ class ResumesApp(App[int]):
     async def _read_glance(self, session: "UiSession") -> None:
         from tui.screens.health import read_glance
 
-        # The screen reports failures.
+        # The current screen reports failures.
         with suppress(Failure):
             self.glance = await call(session.store, read_glance, session=session)
 
     def on_app_focus(self) -> None:
-        """Focus the list, even if the screen was built while the terminal had no focus."""
+        """Focus the list if the screen was built while the terminal did not have the focus."""
         if self.screen.focused is None:
             self.screen.focus_next()
 
     def on_unmount(self) -> None:
-        # Not in the thread pool, whose threads may all be waiting for the store.
+        # Do not use the thread pool, whose threads may all be waiting for the store.
         if self.session is not None:
             self.session.pdfs.close()
 
@@ -225,10 +216,11 @@ class ResumesApp(App[int]):
     def action_help(self) -> None:
         from tui.screens.help import HelpScreen
 
-        self.push_screen(HelpScreen(self.screen, self._own_keys, read_only=self._read_only))
+        if self.session is not None:
+            self.push_screen(HelpScreen(self.screen, self.session))
 
     async def action_back(self) -> None:
-        """Clear the filter or the marks, otherwise go up one level; never quit."""
+        """Clear the filter or the marks, or else go up one level, but never quit."""
         from tui.screens.base import ModeScreen
 
         screen = self.screen
@@ -254,8 +246,7 @@ class ResumesApp(App[int]):
 
     @work(description="")
     async def _delete(self, session: "UiSession", due: "Deletion | None") -> None:
-        """Carry out the deletion and all that are due after it; report the result on the current
-        screen."""
+        """Carry out this and all other due deletions; show the result on the current screen."""
         from tui.deletions import carry_out, named
         from tui.widgets.paged_list import PagedList
 
@@ -286,67 +277,62 @@ class ResumesApp(App[int]):
         show_message(self, f"Theme: {self.theme}.")
 
     async def action_suspend(self) -> None:
-        """Stop the process while no write is in progress; return once it continues."""
+        """Suspend the process while no write is in progress; return when it is continued."""
         if (session := self.session) is None:
             return
-        loop, is_paused, is_over = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-        def pause_writes() -> None:
-            with session.store.write_queue.paused():
-                loop.call_soon_threadsafe(is_paused.set)
-                is_over.wait()
-
-        loop.run_in_executor(None, pause_writes)
+        loop, pause = asyncio.get_running_loop(), ExitStack()
+        paused = loop.run_in_executor(None, pause.enter_context, session.store.write_queue.paused())
         try:
-            async with asyncio.timeout(WAIT_S):
-                await is_paused.wait()
-        except TimeoutError:
-            show_message(self, "A write is in progress. Try again in a moment.", "warning")
-        else:
+            await asyncio.wait([paused], timeout=WAIT_S)
+            if not paused.done():
+                show_message(self, "A write is in progress. Try again in a moment.", "warning")
+                return
             self.action_suspend_process()
             session.deletions.restart_grace()
-            # The kernel may deliver SIGCONT to any thread, but its handler, which takes the terminal
-            # back, runs in this one, and not while this one waits for events. Python checks for
-            # signals whenever a callback runs, even an empty one.
+            # The kernel may deliver SIGCONT to any thread, but the handler that takes the terminal
+            # back runs only in this thread, and not while this thread waits for events. Python
+            # checks for signals whenever a callback runs, even if the callback does nothing.
             self.set_interval(WAKE_S, lambda: None, repeat=WAKES)
         finally:
-            # A pause that takes effect only now ends immediately.
-            is_over.set()
+            # If the pause begins only after the timeout, end it immediately.
+            paused.add_done_callback(lambda _: pause.close())
 
     async def on_event(self, event: events.Event) -> None:
-        """Queue keys behind one that opens a line; handle other events immediately."""
-        if isinstance(event, events.Key) and not event.is_forwarded:
+        """Put keys and pastes into the key queue; handle other events immediately."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             await self._keys.put(event)
         else:
             await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
         """Show why the key does nothing here."""
-        if event.is_printable and event.key not in self.screen.active_bindings:
-            reason = why_nothing(event.key, self.screen, self._own_keys, read_only=self._read_only)
-            show_message(self, reason)
+        if self.session is None or not event.is_printable:
+            return
+        if event.key not in self.screen.active_bindings:
+            keymap, read_only = self.session.settings.keymap, self.session.read_only
+            show_message(self, why_nothing(event.key, self.screen, keymap, read_only=read_only))
 
     @on(StatusMessage)
     def show_message(self, message: StatusMessage) -> None:
         """Show the message in the key line, or as a toast if its screen is not on top."""
         if not self.screen_stack:
-            return  # the app is being closed
+            return  # the app is closing
         lines = self.screen.query(KeyLine)
         if lines and message.screen in (None, self.screen):
-            lines.first().say(message)
+            lines.first().message = message
         else:
             toast(self, message.text, message.severity)
 
-    async def _hand_on(self, key: events.Key) -> None:
-        """Clear the message of the previous key, then let Textual handle this one."""
+    async def _hand_on(self, key: KeyOrPaste) -> None:
+        """Clear the message of the previous key, then let Textual handle this key."""
         for line in self.screen.query(KeyLine):
-            line.clear()
+            line.message = None
         await super().on_event(key)
 
     def _fatal_error(self) -> None:
         """Report a crash without showing any data from the store.
 
-        Textual's own report prints local variables, which include keys and resumes.
+        Textual's own report prints local variables, which may contain keys and resumes.
         """
         self.bell()
         lines = "\n".join(safe_lines(traceback.format_exc()))

@@ -1,4 +1,4 @@
-"""Copying to the terminal's clipboard with OSC 52, which terminals obey or ignore without reply."""
+"""Copying to the clipboard with OSC 52, a request that a terminal may silently ignore."""
 
 import base64
 import os
@@ -11,15 +11,15 @@ from resumes.text import is_harmless
 from tui.text import show_message
 
 MAX_BYTES: Final = 70_000
-"""Terminals silently drop longer requests."""
+"""The longest text to send: terminals silently drop longer requests."""
 
 
 def send(screen: Screen[Any], text: str, *, what: str, instead: str = "") -> None:
-    """Send the text to the clipboard and show how, or why it was not sent.
+    """Send the text to the clipboard, and show where it was sent or why it was not sent.
 
-    `what` names the text in messages; `instead` says what to do if it is too long. Text with
-    control or invisible characters is not sent: pasted into a shell a control character acts as a
-    key, and an invisible one makes two different names look the same.
+    `what` names the text in messages; `instead` is advice in case the text is too long. Text with
+    control or invisible characters is not sent: pasted into a shell, a control character acts as a
+    key, and an invisible character can make two different names look the same.
     """
     if not is_harmless(text):
         show_message(screen, f"Not copied: the {what} contains control characters.", "warning")
@@ -30,7 +30,7 @@ def send(screen: Screen[Any], text: str, *, what: str, instead: str = "") -> Non
         )
     else:
         sequence, where = request(text)
-        # Textual's own method keeps a copy, which ctrl+v would paste somewhere else.
+        # Textual's own method also keeps a copy, which ctrl+v would paste into any input.
         driver = screen.app._driver  # Textual has no public way to write to the terminal
         if driver is not None:
             driver.write(sequence)
@@ -38,14 +38,14 @@ def send(screen: Screen[Any], text: str, *, what: str, instead: str = "") -> Non
 
 
 def request(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    """Return the escape sequence, which holds the text as base64, and a name for its destination.
+    """Return an escape sequence that contains the text as base64, and a name for its destination.
 
-    `environment` shows whether tmux or screen sits between this process and the terminal.
+    tmux and screen, which set variables in `environment`, need different sequences.
     """
     encoded = base64.b64encode(text.encode()).decode("ascii")
     plain = f"\x1b]52;c;{encoded}\a"
     if environment.get("TMUX"):
-        # tmux lets one of the two through, depending on its options; both set the same text.
+        # Depending on its options, tmux forwards one of the two; both set the same text.
         doubled = plain.replace("\x1b", "\x1b\x1b")
         where = "the clipboard through tmux (needs `set-clipboard on` or `allow-passthrough on`)"
         return f"\x1bPtmux;{doubled}\x1b\\{plain}", where

@@ -1,7 +1,7 @@
 """Pending deletions of resumes, which can still be undone.
 
-A deletion is carried out some seconds after the request. Until then nothing is deleted: undo
-cancels it, and so does the end of the program.
+A deletion is carried out some seconds after it was requested. Until then, undoing it or quitting
+the program cancels it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,23 +21,23 @@ GRACE_S: Final = 10.0
 
 @dataclass(slots=True)
 class Deletion:
-    """A resume that will be deleted at `due_s`, by the clock of `Deletions`."""
+    """A resume to delete when the clock of `Deletions` reaches `due_s`."""
 
     account: str
     resume_id: str
     title: str
     due_s: float
     batch: int
-    """Deletions requested together are undone together."""
+    """The number of the request: deletions that were requested together are undone together."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """The account and the resume's ID, which an imported copy of the account shares."""
+        """The account and the resume's ID; a copied account contains the same resume IDs."""
         return self.account, self.resume_id
 
 
 TITLE_CELLS = 24
-"""Width of a title that leaves room in 80 cells for the key that undoes the deletion."""
+"""The maximum width of a title; the message about undoing the deletion must fit in 80 cells."""
 
 
 def quoted(title: str) -> str:
@@ -46,7 +46,7 @@ def quoted(title: str) -> str:
 
 
 def named(deletions: Sequence[Deletion]) -> str:
-    """Return the quoted title of a single deletion, otherwise the number of resumes."""
+    """Return the quoted title if there is one deletion, otherwise the number of resumes."""
     if len(deletions) == 1:
         return quoted(deletions[0].title)
     return counted(len(deletions), "resume")
@@ -65,10 +65,10 @@ class Deletions:
         """The deletion being carried out, which can no longer be undone."""
 
         self.gone: set[tuple[str, str]] = set()
-        """Account and ID of each deleted resume."""
+        """The account and the ID of each deleted resume."""
 
     def add(self, account: str, entries: Iterable[Entry]) -> list[Deletion]:
-        """Add and return deletions due after GRACE_S; skip resumes that are pending already."""
+        """Add and return deletions due in GRACE_S; skip resumes that have a pending deletion."""
         due_s, self._batches = self._clock() + GRACE_S, self._batches + 1
         added = [
             Deletion(account, entry.id, entry.shown_title, due_s, self._batches)
@@ -79,7 +79,7 @@ class Deletions:
         return added
 
     def undo(self) -> list[Deletion]:
-        """Remove and return the batch that was added last; empty if none is pending."""
+        """Remove and return the latest batch, which is empty if no deletion is pending."""
         last = max((pending.batch for pending in self.waiting.values()), default=0)
         return self._pop(lambda pending: pending.batch == last)
 
@@ -88,7 +88,7 @@ class Deletions:
         self._pop(lambda pending: pending.account == account)
 
     def rename(self, account: str, new: str) -> None:
-        """Keep the deletions of an account that was renamed."""
+        """Assign the deletions of a renamed account to its new name."""
         for pending in self.waiting.values():
             if pending.account == account:
                 pending.account = new
@@ -96,18 +96,18 @@ class Deletions:
         self.gone = {(new if name == account else name, gone_id) for name, gone_id in self.gone}
 
     def left_s(self, deletion: Deletion) -> float:
-        """Return how many seconds the deletion can still be undone."""
+        """Return for how many seconds the deletion can still be undone."""
         return max(0.0, deletion.due_s - self._clock())
 
     def restart_grace(self) -> None:
-        """Restart the grace of all: none could be undone while the process was stopped."""
+        """Restart all countdowns, because nothing could be undone while the UI was suspended."""
         for pending in self.waiting.values():
             pending.due_s = self._clock() + GRACE_S
 
     def begin_due(self) -> Deletion | None:
-        """Move the oldest due deletion to `under_way` and return it; None if none is due.
+        """Move the oldest due deletion to `under_way` and return it, or return None if none is due.
 
-        The others can still be undone."""
+        The other deletions can still be undone."""
         due = next((pending for pending in self.waiting.values() if not self.left_s(pending)), None)
         self.under_way = due and self.waiting.pop(due.key)
         return due

@@ -1,4 +1,4 @@
-"""The filter of a list that is read as a whole: words that a row's text contains, in any order."""
+"""Filter a list that is read all at once: a row must contain all words of the filter."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -6,18 +6,18 @@ from resumes.text import folded
 
 
 def parse_filter(text: str) -> list[str]:
-    """Return the words of a filter, folded, each once."""
+    """Return the distinct words of a filter, folded."""
     return list(dict.fromkeys(folded(text).split()))
 
 
 def has_words(text: str, words: Iterable[str]) -> bool:
-    """Return whether the text contains all these words, which are folded, also inside of others."""
+    """Return whether the text contains all these folded words, even as parts of longer words."""
     text = folded(text)
     return all(word in text for word in words)
 
 
 def find_words(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield where the text has these words, as indexes of its characters."""
+    """Yield the start and the end of each occurrence of these folded words in the text."""
     if not words:
         return
     chars = [folded(char) for char in text]

@@ -1,4 +1,4 @@
-"""PDFs of resumes: temporary files that exist while the terminal UI runs, and their viewer."""
+"""PDFs of resumes: temporary files that are deleted when the terminal UI ends, and their viewer."""
 
 import errno
 import os
@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,14 +22,14 @@ MAX_REASON_CHARS: Final = 200
 
 Viewer = subprocess.Popen[bytes]
 Made = tuple[Path, str | None, Viewer | None]
-"""A PDF's file, a text in it that no font can draw, and the viewer; None without a viewer."""
+"""A PDF's path, text in it that no font can draw (or None), and the viewer's process (or None)."""
 
 
 class PdfFiles:
     """Renders PDFs and keeps them until `close`, in files that only this user can read.
 
-    Thread-safe. The rendering process and the folder are created when first needed. Without
-    `close` the folder is removed at exit, unless the process is killed.
+    Thread-safe. The rendering process and the folder are created when first needed. If `close` is
+    not called, the folder is removed at exit, unless the process is killed.
     """
 
     def __init__(self, accepted: Format, home: Path) -> None:
@@ -46,9 +45,9 @@ class PdfFiles:
         """The path of each PDF, by resume ID."""
 
     def make(self, store: Store, account: str, resume_id: str) -> Made | str | None:
-        """Return the PDF of the resume, or the reason that there is none.
+        """Render the resume as a PDF and open it in a viewer, or return why rendering failed.
 
-        None while another thread renders the same resume. Raises NotFound.
+        Return None if another thread is rendering the same resume. Raises NotFound.
         """
         turn = self._turns.setdefault(resume_id, threading.Lock())
         if not turn.acquire(blocking=False):
@@ -56,7 +55,7 @@ class PdfFiles:
         try:
             owner = accounts.get_account(store, account)
             resume = stored_resumes.get_resume(store, owner.id, resume_id)
-            # Reduces any stored name to a file name without a path.
+            # Reduce the stored name to a file name without a path.
             name = filename(resume.entry.filename.removesuffix(".pdf"), None)
             brand = load_branding(self._home, account).brand
             drawn = self._renderer.render_resume(resume, accepted=self._accepted, brand=brand)
@@ -67,7 +66,7 @@ class PdfFiles:
             return f"Could not write the PDF: {error.strerror}."
         finally:
             turn.release()
-        # The viewer outlives this process.
+        # The viewer must outlive this process, so it gets a session of its own.
         program, quiet = shutil.which(find_viewer() or ""), subprocess.DEVNULL
         if program is None:
             return path, drawn.missing, None
@@ -81,11 +80,11 @@ class PdfFiles:
             if self._is_closed:
                 raise OSError(errno.ECANCELED, "The terminal UI has ended")
             if self._folder is not None and not Path(self._folder.name).exists():
-                self._folder.cleanup()  # a cleaner of TMPDIR has removed it
+                self._folder.cleanup()  # a program that cleans TMPDIR removed it
                 self._folder = None
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="resumes-")
-            # A folder for each resume: two people may have the same name.
+            # Each resume has its own folder because two people may have the same name.
             folder = Path(self._folder.name, resume_id)
             folder.mkdir(mode=0o700, exist_ok=True)
             path = folder / name
@@ -95,18 +94,16 @@ class PdfFiles:
         return path
 
     def close(self) -> None:
-        """Remove the files and end the rendering process for good. Safe to call twice."""
+        """Remove the files and stop the rendering process permanently. May be called twice."""
         with self._guard:
             self._is_closed = True
             self._renderer.close()
             if self._folder is not None:
                 self._folder.cleanup()
-            self._folder = None
-            self.paths.clear()
 
 
 def describe(error: TooLong | RenderingFailed, noun: str = "PDF") -> str:
-    """Return in one sentence why there is no PDF, or what else `noun` names."""
+    """Return a sentence that explains why the document, called `noun`, could not be rendered."""
     if isinstance(error, TooLong):
         return f"{error}."
     reason = str(error).partition("\n")[0][:MAX_REASON_CHARS].rstrip(".")
@@ -114,18 +111,16 @@ def describe(error: TooLong | RenderingFailed, noun: str = "PDF") -> str:
 
 
 def describe_boxes(missing: str | None, home: Path) -> str:
-    """Return what to do about text that no font can draw; empty if `missing` is None."""
+    """Return how to fix text that no font can draw, or an empty string if `missing` is None."""
     if missing is None:
         return ""
     remedy = f"Install {font_packages(missing)}, or put a font into {home / 'fonts'}"
     return f' No installed font has "{missing}", so it is drawn as boxes. {remedy}.'
 
 
-def find_viewer(
-    environment: Mapping[str, str] = os.environ, platform: str = sys.platform
-) -> str | None:
-    """Return the command that opens a file in its default program; None without a display."""
-    if platform == "darwin":
+def find_viewer() -> str | None:
+    """Return the command that opens files in their default program, or None without a display."""
+    if sys.platform == "darwin":
         return "open"
-    has_display = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
+    has_display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return "xdg-open" if has_display else None

@@ -1,6 +1,6 @@
 """Running the terminal UI, for `resumes tui`.
 
-No import of this module loads the store, which would delay the first frame.
+The imports of this module must not load the store, because that would delay the first frame.
 """
 
 import asyncio
@@ -14,8 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from logging.handlers import MemoryHandler
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
 from textual.app import App
@@ -25,7 +24,7 @@ from resumes.errors import InvalidArgument
 from resumes.text import counted
 from tui.app import ResumesApp
 from tui.keys import MODES
-from tui.text import safe_text
+from tui.text import safe_lines, safe_text
 from tui.widths import aligned
 
 if TYPE_CHECKING:
@@ -38,36 +37,31 @@ MAX_HELD = 200
 
 @contextlib.contextmanager
 def held_logs() -> Iterator[None]:
-    """Hold back log lines for streams during the block, then write the last 200.
+    """Hold back log lines for the terminal during the block, then write the last MAX_HELD lines.
 
-    Handlers that write to files continue as before.
+    Handlers that write to files are not affected.
     """
-    root = logging.getLogger()
-    streams = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
-    holder = MemoryHandler(MAX_HELD)  # without a target it writes nothing
-    holder.buffer = deque(maxlen=MAX_HELD)  # type: ignore[assignment]  # it is only appended to
-    root.addHandler(holder)
-    for handler in streams:
-        root.removeHandler(handler)
+    root, held = logging.getLogger(), deque[str](maxlen=MAX_HELD)
+    holder, handlers = logging.StreamHandler(SimpleNamespace(write=held.append)), root.handlers
+    holder.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+    files = [handler for handler in handlers if type(handler) is not logging.StreamHandler]
+    root.handlers = [holder, *files]
     try:
         yield
     finally:
-        root.removeHandler(holder)
-        for handler in streams:
-            root.addHandler(handler)
-        for record in holder.buffer:
-            for handler in streams:
-                handler.handle(record)
+        root.handlers = handlers
+        with contextlib.suppress(OSError):  # the terminal may be closed
+            sys.stderr.write("\n".join(safe_lines("".join(held))))
 
 
 END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
 
 END_TIMEOUT_S: Final = 3.0
-"""A closed terminal, which reads no output, can block the exit; so can a hanging read."""
+"""The maximum time for exiting, which a closed terminal or a hanging read can block."""
 
 
 def end_soon(code: int, finish: Callable[[], object] = lambda: None) -> None:
-    """Run `finish` END_TIMEOUT_S from now, then end the process, whatever else it waits for."""
+    """After END_TIMEOUT_S, run `finish` and end the process, even if threads are still waiting."""
 
     def end() -> None:
         finish()
@@ -81,11 +75,11 @@ def end_soon(code: int, finish: Callable[[], object] = lambda: None) -> None:
 def finish_writes(queue: "WriteQueue", committed: threading.Event) -> None:
     """Close the queue once no write is in progress and none was committed for END_TIMEOUT_S.
 
-    Until then a call may be between two of its writes. The queue must set `committed`.
+    After a commit, a call may be about to write again. The queue must set `committed`.
     """
     while True:
         with queue.paused():
-            pass  # the writes in progress have ended
+            pass  # wait for the writes in progress
         if not committed.is_set():
             break
         committed.clear()
@@ -97,7 +91,7 @@ def finish_writes(queue: "WriteQueue", committed: threading.Event) -> None:
 def ended_by_signals(app: App[int]) -> Iterator[None]:
     """Within the block, restore the terminal before a signal ends the process.
 
-    The process ends within a few seconds in any case. Its exit code tells the signal.
+    The process ends within a few seconds, even if it hangs. Its exit code is 128 + the signal.
     """
 
     def end(number: int, _: FrameType | None) -> None:
@@ -108,7 +102,7 @@ def ended_by_signals(app: App[int]) -> Iterator[None]:
         except RuntimeError:  # the app is not running
             sys.exit(code)
 
-    # Not handlers of the event loop, because the loop may be blocked.
+    # The event loop's own signal handlers would not run while the loop is blocked.
     before = {number: signal.signal(number, end) for number in END_SIGNALS}
     try:
         yield
@@ -118,17 +112,17 @@ def ended_by_signals(app: App[int]) -> Iterator[None]:
 
 
 HANGUP_CODE = 129
-"""The exit code after the terminal has gone: 128 + SIGHUP."""
+"""The exit code after the terminal was closed: 128 + SIGHUP."""
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver, but columns are aligned, and unreadable input is dropped, not fatal."""
+    """Textual's driver, except that it aligns columns and drops unreadable input."""
 
     def write(self, data: str) -> None:
         super().write(aligned(data))
 
     def run_input_thread(self) -> None:
-        """Pass keys to the app until the end; drop unreadable input."""
+        """Pass keys to the app until the driver stops; drop unreadable input."""
         threading.Thread(target=self._watch, daemon=True).start()
         while not self.exit_event.is_set():
             try:
@@ -136,10 +130,10 @@ class TerminalDriver(LinuxDriver):
             except (ValueError, OverflowError):
                 continue  # bytes that are not UTF-8, or numbers too large for any terminal
             except OSError:
-                return  # the terminal is gone
+                return  # the terminal was closed
 
     def _watch(self) -> None:
-        """End the program when the terminal is closed, even without a signal."""
+        """End the program when the terminal is closed, even if no signal arrives."""
         poller = select.poll()
         poller.register(self.fileno, 0)
         poller.poll()
@@ -149,8 +143,6 @@ class TerminalDriver(LinuxDriver):
 
 
 ELSEWHERE: Final = "Use `resumes list`, `resumes show` and the other commands with --json instead"
-DUMB: Final = ("", "dumb")
-"""Values of TERM for terminals that can only print lines."""
 
 
 def run(
@@ -161,21 +153,21 @@ def run(
     read_only: bool = False,
     stop: Callable[[], object] = lambda: None,
 ) -> int:
-    """Run the terminal UI; return the exit code: 0, or 1 after a crash.
+    """Run the terminal UI and return the exit code: 0, 1 after a crash, or 128 + a signal.
 
-    Once the first frame is painted, a thread calls `read_first`, which returns the theme and the
-    first rows if available, and then `open_session`. Their ResumesError is raised here after the
-    terminal is restored. `stop` ends everything else that writes to the store. Raises
-    InvalidArgument for an unknown screen, and without a suitable terminal.
+    Once the first frame is painted, a thread calls `read_first`, which returns the theme and, if
+    available, the first rows; then it calls `open_session`. If one of them raises ResumesError, the
+    error is raised here after the terminal is restored. `stop` ends everything else that writes to
+    the store. Raises InvalidArgument if the screen is unknown or the terminal is not suitable.
 
-    Once a session was opened, the process exits a few seconds after the UI and its last write,
-    even while this call still waits for a hanging read: the caller must only exit after it.
+    If a session was opened, only exit after this call: the process ends a few seconds after the UI
+    has ended and its last write is done, even if this call still waits for a hanging read.
     """
     if screen not in (names := [mode.name for mode in MODES]):
         raise InvalidArgument(f'Unknown screen "{screen[:80]}": use one of {", ".join(names)}')
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
-    if (kind := os.environ.get("TERM", "")) in DUMB:
+    if (kind := os.environ.get("TERM", "")) in ("", "dumb"):  # such a terminal can only print lines
         raise InvalidArgument(f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}')
     app = ResumesApp(open_session, read_first=read_first, screen=screen, read_only=read_only)
     app.driver_class = TerminalDriver
@@ -193,7 +185,7 @@ async def _run(app: ResumesApp, stop: Callable[[], object]) -> None:
     if (session := app.session) is None:
         return
     if kept := [*session.deletions.waiting.values()]:
-        # To standard error: the screen is already closed.
+        # Use standard error because the screen is already closed.
         titles = ", ".join(f'"{safe_text(deletion.title[:80])}"' for deletion in kept[:5])
         sys.stderr.write(f"{counted(len(kept), 'pending deletion')} canceled: {titles}\n")
     if (begun := session.deletions.under_way) is not None:
@@ -202,4 +194,4 @@ async def _run(app: ResumesApp, stop: Callable[[], object]) -> None:
     queue, committed = session.store.write_queue, threading.Event()
     queue.observe = lambda *_: committed.set()
     end_soon(app.return_code or 0, partial(finish_writes, queue, committed))
-    stop()  # may block, like a hanging read
+    stop()  # may block, but the timer for the exit is already running

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from resumes.errors import NotFound
 from resumes.health.metrics import QueryCache
@@ -16,12 +16,9 @@ from tui.deletions import Deletions
 from tui.keys import Target, check_keymap
 from tui.pdf_files import PdfFiles
 
-OF_AN_ACCOUNT: Final = ("resumes", "imports", "keys")
-"""The modes that can show one account; the others show everything."""
-
 
 class TrailStep(NamedTuple):
-    """A link that was followed: the mode it started from, and the path in its title line."""
+    """Where a link was followed: the mode, and the path in the title of its screen."""
 
     mode: str
     path: tuple[str, ...]
@@ -29,7 +26,7 @@ class TrailStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportChoice:
-    """What was chosen in the export dialog, in its words; empty before. `is_all`: all that the list shows."""
+    """The texts chosen in the export dialog, initially empty. `is_all` means all listed resumes."""
 
     kind: str = ""
     folder: str = ""
@@ -43,27 +40,27 @@ class ExportChoice:
 class UiSession:
     """The store, the effective settings, and the current position in the UI.
 
-    `accounts` maps a mode to the account that it shows; None or no entry means all accounts, for
-    resumes the first. `program` is the name of the program in commands shown to the user.
+    `accounts` maps a mode to the account that it shows; None or no entry means all accounts or, for
+    resumes, the first account. `program` is the program's name in commands shown to the user.
     """
 
     store: Store
     read_only: bool = False
     accounts: dict[str, str | None] = field(default_factory=dict)
     link: Target | None = None
-    """The link for the next list to follow; None once followed."""
+    """The link that the next list must follow; None if there is none."""
 
     trail: list[TrailStep] = field(default_factory=list)
-    """The links that led here, oldest first, each from another mode."""
+    """The links that led here, oldest first, each from a different mode."""
 
     settings: Settings = field(default_factory=Settings)
     program: str = "resumes"
     forget: Callable[[Iterable[str]], None] | None = None
-    """Erases the persons of these resumes, once the user has agreed in the terminal."""
+    """Erases the people whom these resumes describe, after the user has confirmed it."""
 
     deletions: Deletions = field(default_factory=Deletions)
     refresh_s: float | None = None
-    """The refresh interval; None for each screen's default."""
+    """The refresh interval; None means that each screen uses its default."""
 
     cache: QueryCache = field(default_factory=QueryCache)
     last_export: ExportChoice | None = None
@@ -88,9 +85,9 @@ def prepare(
 ) -> UiSession:
     """Return the session. Raises NotFound if the account or resume does not exist.
 
-    `account` selects resumes, keys and imports; None means the first account's resumes, and the
-    keys and imports of all. `open_id` is a resume to open first, searched in all accounts if
-    `account` is None. Raises InvalidArgument for an invalid keymap.
+    `account` owns the resumes, keys and imports to show; None means the resumes of the first
+    account, and all keys and imports. `open_id` is the ID of a resume to open first; it may be in
+    any account if `account` is None. Raises InvalidArgument for an invalid keymap.
     """
     settings = settings or Settings()
     # The environment takes precedence over the file.
@@ -103,7 +100,7 @@ def prepare(
     return UiSession(
         store,
         read_only=read_only,
-        accounts=dict.fromkeys(OF_AN_ACCOUNT, account),
+        accounts=dict.fromkeys(("resumes", "imports", "keys"), account),
         link=None if open_id is None else Target("resumes", account, opens=open_id),
         settings=settings,
         program=program,

@@ -1,4 +1,4 @@
-"""Calling the store from screens: in a thread that a worker awaits; and how errors are shown.
+"""Calling the store from screens, in threads that workers await, and describing its errors.
 
 The event loop never waits for the store, and a thread never touches a widget. If a worker is
 canceled, its thread continues and the result is dropped.
@@ -7,7 +7,7 @@ canceled, its thread continues and the result is dropped.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
@@ -23,7 +23,7 @@ from tui.text import safe
 T = TypeVar("T")
 P = ParamSpec("P")
 R = TypeVar("R")
-"""The store's type; a variable, because widgets import this module but must not know the store."""
+"""The store's type: widgets, which must not use the store, import this module."""
 
 logger = logging.getLogger("resumes.tui")
 
@@ -69,13 +69,13 @@ class Failure(Exception):
 
     @property
     def content(self) -> Content:
-        """The failure as one line."""
+        """The failure and its remedy on one line."""
         end = "" if self.message.endswith((".", "!", "?")) else "."
         return safe(f"! {self.message}{end} {self.remedy}")
 
 
 def failure(error: ResumesError) -> Failure:
-    """Return the Failure for an expected error."""
+    """Return a Failure that describes an expected error."""
     is_passing = error.code is ErrorCode.STORE_UNAVAILABLE
     is_gone = error.code is ErrorCode.NOT_FOUND
     return Failure(error.message, REMEDIES[error.code], is_passing, is_gone)
@@ -94,37 +94,40 @@ async def call(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Call the function with the store in a thread; only for workers. Raises Failure."""
+    """Call the function with the store in a thread. Must be called in a worker. Raises Failure."""
     try:
         return await asyncio.to_thread(function, store, *args, **kwargs)
     except ResumesError as error:
         raise failure(error) from error
-    except Exception as error:  # unexpected: logged in full, shown with a reference
+    except Exception as error:  # an unexpected error is logged in full and shown with a reference
         reference = secrets.token_hex(4)
         logger.exception("Internal error %s in a store call", reference)
         remedy = f"See the log for details. {_RETRY}"
         raise Failure(f"Internal error {reference}", remedy) from error
     finally:
-        # Textual removes a screen's widgets before it cancels the screen's workers; a widget that
-        # is being removed is not displayed.
+        # Textual removes a screen's widgets before it cancels the screen's workers. In widgets that
+        # are being removed, `display` is false.
         if not get_current_worker().node.display:
             raise asyncio.CancelledError
 
+
+WRITES: Final = "writes"
+"""The group of all workers that may write."""
 
 Method = Callable[Concatenate[S, P], Coroutine[Any, Any, None]]
 WorkerMethod = Callable[Concatenate[S, P], Worker[None]]
 
 
 def store_work(*, exclusive: bool = False) -> Callable[[Method[S, P]], WorkerMethod[S, P]]:
-    """Make a method a worker whose Failure its screen shows.
+    """Make a method a worker. If it raises Failure, the screen shows it.
 
-    `exclusive` cancels a running worker of the same method; such a method must not write, because
-    the outcome of a canceled write is not shown.
+    `exclusive` cancels a running worker of the same method. An exclusive method must not write,
+    because the outcome of a canceled write is not shown. `is_writing` finds the other workers.
     """
 
     def decorate(method: Method[S, P]) -> WorkerMethod[S, P]:
-        # By default Textual describes the worker by all its arguments, however long.
-        @work(group=method.__name__, exclusive=exclusive, description="")
+        # By default, Textual puts all arguments, however long, into the worker's description.
+        @work(group=method.__name__ if exclusive else WRITES, exclusive=exclusive, description="")
         @wraps(method)
         async def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
             try:
@@ -139,8 +142,15 @@ def store_work(*, exclusive: bool = False) -> Callable[[Method[S, P]], WorkerMet
 
 def is_running(node: DOMNode, method: Callable[..., object]) -> bool:
     """Return whether the worker method is running for the node."""
-    return any(
-        worker.node is node and worker.name == method.__name__
-        for worker in node.workers
-        if not (worker.is_finished or worker.is_cancelled)
-    )
+    return any(worker.name == method.__name__ for worker in _iter_running(node))
+
+
+def is_writing(node: DOMNode) -> bool:
+    """Return whether a worker that may write is running for the node."""
+    return any(worker.group == WRITES for worker in _iter_running(node))
+
+
+def _iter_running(node: DOMNode) -> Iterator[Worker[Any]]:
+    for worker in node.workers:
+        if worker.node is node and not (worker.is_finished or worker.is_cancelled):
+            yield worker

@@ -1,10 +1,10 @@
 """Text from data, sanitized before it reaches the terminal.
 
-Resumes are untrusted. A plain `str` from one could control the terminal: escape sequences write
-to the clipboard or leave the screen, direction controls make text look like other text, and
-Textual's markup turns `[@click=app.quit]x[/]` into a button that quits. So every string from data
-passes through `safe_text`, and reaches widgets only as `Content`, which has no markup. Only this
-module creates `Content`.
+Resumes are untrusted. A plain `str` from a resume could control the terminal: escape sequences
+write to the clipboard or leave the screen, direction controls make text look like other text, and
+Textual's markup turns `[@click=app.quit]x[/]` into a button that quits. Therefore every string from
+data passes through `safe_text` and reaches widgets only as `Content`, which is not parsed as
+markup. Only this module creates `Content`.
 """
 
 import re
@@ -21,7 +21,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
 
-import tui.widths  # noqa: F401 - all that measures text imports this module
+import tui.widths  # noqa: F401 - every module that measures text imports this one
 from resumes import clock
 from resumes.text import replaced
 
@@ -36,7 +36,7 @@ NONE: Final = "\N{EM DASH}"
 
 _INTRODUCERS: Final = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
 _DRAWN: Final = {
-    # Keeps visible where an escape sequence would have begun and where a line ended.
+    # Show where an escape sequence would have begun and where a line ended.
     **dict.fromkeys(_INTRODUCERS, REPLACEMENT),
     **dict.fromkeys("\n\u2028\u2029", LINE_END),
     "\t": " ",
@@ -48,7 +48,7 @@ _LINE_ENDS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 
 
 def safe_text(text: str) -> SafeText:
-    """Return the text on one line, with unsafe characters removed or replaced by a sign."""
+    """Return the text on one line, with unsafe characters removed or replaced by signs."""
     return SafeText(replaced(text, _drawn))
 
 
@@ -58,12 +58,12 @@ def _drawn(char: str) -> str:
 
 
 def safe_lines(text: str) -> list[SafeText]:
-    """Return the safe lines of the text, at least one."""
+    """Return the lines of the text, at least one, each made safe."""
     return [safe_text(line) for line in _LINE_ENDS.split(text)]
 
 
 def safe(text: str, style: str = "") -> Content:
-    """Return the text on one line as `Content`, in a Textual style (`bold`, `$error`)."""
+    """Return the text on one line as `Content`, with a Textual style such as `bold` or `$error`."""
     return Content.styled(safe_text(text), style)
 
 
@@ -85,7 +85,7 @@ def highlighted(content: Content, hits: Iterable[tuple[int, int]]) -> Content:
 
 
 def minute(timestamp: str | None) -> str:
-    """Return `2026-01-31 09:00` for the store's timestamp; a dash for None."""
+    """Format a timestamp of the store as `2026-01-31 09:00`, and None as a dash."""
     return NONE if timestamp is None else clock.minute(timestamp)
 
 
@@ -103,7 +103,7 @@ class StatusMessage(Message):
 
     @property
     def content(self) -> Content:
-        """The message, after a sign if it is a warning or an error."""
+        """The message, preceded by a sign if it is a warning or an error."""
         style = "" if self.severity == "information" else f"bold $text-{self.severity}"
         return safe(f"{_SIGNS[self.severity]}{self.text.removeprefix('! ')}", style)
 
@@ -111,27 +111,27 @@ class StatusMessage(Message):
 def show_message(
     sender: Widget | App[int], message: str, severity: SeverityLevel = "information"
 ) -> None:
-    """Show the message for a few seconds, in place of the previous one."""
+    """Show the message in place of the previous one."""
     screen = None if isinstance(sender, App) else sender.screen
     sender.app.post_message(StatusMessage(safe_text(message), severity, screen))
 
 
 def toast(app: App[int], message: str, severity: SeverityLevel = "information") -> None:
-    """Show a message over any screen, about an event elsewhere or a late result."""
+    """Show a message on top of any screen, for example the late result of an action."""
     app.notify(safe_text(message), severity=severity, markup=False, timeout=SHOWN_S)
 
 
 MICROSECONDS: Final = 1_000_000
 UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 
-
 AGE_CELLS: Final = 6
+"""The width of an age of up to 27 years, which is shown in days."""
 
 
-def age(instant: str | None, now_us: int) -> str:
-    """Return `4 min`, `3 h`, `12 d` or `now`; a dash for None. 27 years fit into `AGE_CELLS`."""
+def age(instant: str | None, now_us: int, none: str = NONE) -> str:
+    """Return the time since `instant` as `4 min`, `3 h`, `12 d` or `now`; if it is None, `none`."""
     if instant is None:
-        return NONE
+        return none
     passed_s = now_us / MICROSECONDS - datetime.fromisoformat(instant).timestamp()
     for unit, unit_s in UNITS:
         if passed_s >= unit_s:
@@ -140,7 +140,7 @@ def age(instant: str | None, now_us: int) -> str:
 
 
 def ago(instant: str | None, now_us: int) -> str:
-    """Return `4 min ago`, `3 h ago`, `12 d ago`; `never` for None."""
+    """Return the time since `instant` as `4 min ago` or `just now`; if it is None, `never`."""
     if instant is None:
         return "never"
     passed = age(instant, now_us)
@@ -152,10 +152,10 @@ BAR_CELLS = 8
 
 
 def quota_bar(used: int, maximum: int | None) -> Content:
-    """Return `██████░░ 812/1,000 81% !`, ending in `full` at the limit, in `over` above it."""
+    """Return a bar like `██████░░ 812/1,000 81% !`, with `full` at the limit or `over` above it."""
     if maximum is None:
         return safe(f"{'·' * BAR_CELLS} {used:,}, unlimited")
-    # Rounded down so that 100 means full; a limit of 0 is always full.
+    # Round down so that 100% means full; a limit of 0 always counts as full.
     percent = 100 if maximum == 0 else used * 100 // maximum
     style, mark = "$text-success", ""
     if used >= maximum:

@@ -1,4 +1,4 @@
-"""The sizes at which layouts change, and the color themes: dark, light, the terminal's own."""
+"""Sizes at which layouts change, and color themes: dark, light, two with the terminal's colors."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,13 +7,13 @@ from typing import Final
 from textual.theme import BUILTIN_THEMES, Theme
 
 ROOM_CELLS: Final = 110
-"""Minimum width for a preview next to a list."""
+"""The minimum width of a screen that shows a preview next to a list."""
 
 BREAKPOINTS: Final = [(0, "-narrow"), (ROOM_CELLS, "-wide"), (170, "-very-wide")]
-"""Minimum widths in cells, and the CSS class that a screen gets from there on."""
+"""Minimum widths in cells, each with the CSS class that screens have up to the next width."""
 
 VERTICAL_BREAKPOINTS: Final = [(0, "-tiny"), (12, "-low"), (30, "-high")]
-"""Minimum heights in lines, and the CSS class that a screen gets from there on."""
+"""Minimum heights in lines, each with the CSS class that screens have up to the next height."""
 
 
 def _theme(name: str, base: str, **legible: str) -> Theme:
@@ -56,4 +56,4 @@ THEMES: Final[Mapping[str, Theme]] = {
         ),
     )
 }
-"""The themes by name, as in the setting."""
+"""The themes by name; the setting `theme` is one of these names."""

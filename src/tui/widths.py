@@ -1,9 +1,9 @@
-"""Widths of characters in cells, where Rich and terminals disagree, or terminals with one another.
+"""Corrections for characters whose width differs between Rich and terminals, or among terminals.
 
-Rich's tables follow wcwidth, in which spacing marks (frequent in Hindi, Tamil and Burmese) took no cell
-until https://github.com/jquast/wcwidth/issues/155 was resolved; glibc's wcwidth(), and with it tmux,
-xterm.js and others, counts one. The correction can go once Rich counts one, too; a test (`test_rich_alone_…`)
-then fails. `aligned` stays.
+Rich's tables follow wcwidth, in which spacing marks (frequent in Hindi, Tamil and Burmese) took no
+cell until https://github.com/jquast/wcwidth/issues/155 was resolved. In glibc's wcwidth(), tmux,
+xterm.js and others, they take one cell. When Rich also counts one cell, `test_rich_alone_…` will
+fail; then remove the correction of Rich's tables, but keep `aligned`.
 """
 
 import re
@@ -19,7 +19,7 @@ _WIDTHS[:] = [  # type: ignore[index]  # it is a list
     for first, last, cells in _WIDTHS
     for measured in (
         [(first, last, cells)]
-        if cells or last > 0x1FFFF  # there are no marks beyond
+        if cells or last > 0x1FFFF  # no mark has a higher code point
         else ((at, at, int(unicodedata.category(chr(at)) == "Mc")) for at in range(first, last + 1))
     )
 ]
@@ -32,12 +32,12 @@ _UNSURE: Final = re.compile(
 
 
 def aligned(drawn: str) -> str:
-    """Return the text with escape sequences that continue at the counted column in any terminal."""
+    """Add escape sequences that make any terminal continue at the column that Rich has counted."""
 
     def align(found: re.Match[str]) -> str:
         if not (cells := cell_len(found[0])):
             return found[0]
-        # Clear the cells, draw the text from their start, then move from there to their end.
+        # Clear the cells, draw the text from their start, then move from their start to their end.
         return f"\x1b7{' ' * cells}\x1b8{found[0]}\x1b8\x1b[{cells}C"
 
     return _UNSURE.sub(align, drawn)

@@ -36,7 +36,6 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui.widgets.bars.TICK_S", 0.1)
     monkeypatch.setattr("tui.screens.resumes.TICK_S", 0.1)
     monkeypatch.setattr("tui.app.DUE_CHECK_S", 0.05)
-    monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 0.1)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -110,31 +110,6 @@ def test_the_row_with_the_cursor_stands_out(drawn: Drawn, look: str, screen: str
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_every_state_has_a_sign_that_is_no_colour(drawn: Drawn, look: str) -> None:
-    screens = drawn[look]
-
-    assert words_with_signs(screens["imports"], 1) == {
-        ("↻", "failed"),
-        ("✗", "failed"),
-        ("‖", "held"),
-        ("=", "duplicate"),
-        ("✓", "done"),
-    }
-    at = next(text.index("STATE") for text in map(text_of, screens["keys"]) if "STATE" in text)
-    assert words_with_signs(screens["keys"][:-1], at) == {
-        ("✓", "active"),
-        ("~", "expires"),
-        ("✗", "revoked"),
-        ("!", "never"),
-    }
-    # The arrow is before what to do.
-    assert {sign for sign, _ in words_with_signs(screens["health"], 1)} == {"!", "✓", "→"}
-    texts = [text_of(line) for line in screens["accounts"]]
-    assert any("83% !" in text for text in texts)
-    assert any("100% full" in text for text in texts)
-
-
-@pytest.mark.parametrize("look", EACH_LOOK)
 def test_an_error_stands_out_and_what_is_old_is_dim(drawn: Drawn, look: str) -> None:
     lines = drawn[look][GONE]
     texts = [text_of(line) for line in lines]
@@ -166,15 +141,6 @@ def test_what_is_read_has_contrast_also_if_it_is_old(drawn: Drawn, look: str) ->
     assert not too_little, "\n".join(sorted(too_little))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("look", TERMINALS)
-def test_the_terminals_own_colours_are_its_sixteen(drawn: Drawn, look: str) -> None:
-    for lines in drawn[look].values():
-        for style in {cell.style for line in lines for cell in line}:
-            for colour in (style.color, style.bgcolor):
-                assert colour is None or colour.is_default or colour.number in range(16)
-
-
 def test_without_colours_there_are_none(drawn: Drawn) -> None:
     for lines in drawn[NO_COLOUR].values():
         for style in {cell.style for line in lines for cell in line}:
@@ -190,17 +156,6 @@ def is_heading(line: Sequence[Cell]) -> bool:
 def ground(style: Style) -> object:
     """What a cell stands on, as one sees it: reversed it is the foreground."""
     return ("reversed", style.color) if style.reverse else style.bgcolor
-
-
-def words_with_signs(lines: Screen, cells: int) -> set[tuple[str, str]]:
-    """Each sign in the rows, so many cells from the left, and the first word after it."""
-    found = set()
-    first = next(at for at, line in enumerate(lines) if is_heading(line)) + 1
-    for line in lines[first:]:
-        words = text_of(line)[cells:].split()
-        if len(words) > 1 and len(words[0]) == 1 and words[0] != "─":
-            found.add((words[0], words[1]))
-    return found
 
 
 # One after the other.

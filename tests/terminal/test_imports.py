@@ -110,7 +110,7 @@ async def test_a_failed_file_is_retried_and_a_held_one_released(store: Store) ->
         importers.register(store, an_importer(root=ROOT))
         await leads(pilot, "G t", "Press l to release this one.")
         await until(lambda: asked(store) == {"1": "retry"})
-        await leads(pilot, "l", "release requested", "Queued 1 file for release; the importer")
+        await leads(pilot, "l", "release requested", "Queued 1 file for release; it will be")
         await until(lambda: asked(store) == {"1": "retry", "2": "release"})
 
 

@@ -18,7 +18,6 @@ from tests.support.terminal.builders import (
     stored,
 )
 from tests.support.terminal.driving import (
-    NEVER_S,
     at_rest,
     leads,
     presses,
@@ -26,9 +25,7 @@ from tests.support.terminal.driving import (
     shows,
     tells,
     types,
-    until,
 )
-from tests.support.terminal.outages import UnsteadyStore
 
 pytestmark = pytest.mark.anyio
 
@@ -107,25 +104,6 @@ async def test_a_resume_of_a_dismissed_file_says_where_the_file_is(
     async with running(store, "1 of 1", settings=Settings(home=tmp_path)) as pilot:
         await leads(pilot, "f", "Its file was dismissed. It is still at")
         await leads(pilot, "enter tab tab", "Its file was dismissed.", '"title": "Ada"')
-
-
-async def test_a_file_does_not_open_over_another_screen(store: Store, importer: AnImporter) -> None:
-    importer.drop("ana/nurse.json", json.dumps(a_document(title="Nurse")).encode())
-    await importer.round()
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "Nurse", refresh_s=NEVER_S) as pilot:
-        await leads(pilot, "2 1", "ana · 1 of 1")  # so that the screen is there
-        await at_rest(pilot)
-        finding = await unsteady.holds_back(pilot, "f")
-        opening = unsteady.hold("read", after=4)  # of the screen that the link leads to
-        finding.go.set()
-        await until(opening.begun.is_set)
-        await shows(pilot.app, "› Imports · failed first")
-        unsteady.hold_no_more()
-        await leads(pilot, "4", "3 plans")
-        await opening.arrives(pilot)
-        await leads(pilot, "j", "3 plans")
-        await leads(pilot, "1", "ana · 1 of 1")
 
 
 async def test_a_finding_leads_to_the_failed_files(store: Store) -> None:

@@ -1,29 +1,20 @@
 """The list: what it reads, what it draws, where its cursor goes; and the rows that it holds."""
 
 import asyncio
-import resource
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final
 
 import pytest
 from textual import on
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from resumes.store import plans
-from resumes.store.store import Store
-from tests.support.stores import open_home
-from tests.support.terminal.builders import HOSTILE, an_account, stored_many
+from tests.support.terminal.builders import HOSTILE
 from tests.support.terminal.driving import (
-    LARGE,
     SMALL,
-    at_rest,
     lines,
     presses,
-    running,
     until,
 )
 from tui.store_calls import Failure
@@ -43,9 +34,7 @@ def named(count: int) -> list[str]:
 class Reader(App[int]):
     """An app with a list of names, which reads pages once `answers` is set."""
 
-    def __init__(
-        self, names: list[str], *, answers: bool = True, keeps_deleted: bool = False
-    ) -> None:
+    def __init__(self, names: list[str], *, answers: bool = True) -> None:
         super().__init__()
         self.names = names
         self.answers = asyncio.Event()
@@ -53,9 +42,7 @@ class Reader(App[int]):
             self.answers.set()
         self.fails = False
         columns = [ListColumn("NAME", 0, safe)]
-        self.list: PagedList[str] = PagedList(
-            columns, lambda name: name, self.read, is_paged=True, keeps_deleted=keeps_deleted
-        )
+        self.list: PagedList[str] = PagedList(columns, lambda name: name, self.read, is_paged=True)
         self.asked: list[str] = []
         """The cursors of the pages that were read."""
 
@@ -80,9 +67,9 @@ class Reader(App[int]):
 
 @asynccontextmanager
 async def reading(
-    names: list[str], *, answers: bool = True, keeps_deleted: bool = False
+    names: list[str], *, answers: bool = True
 ) -> AsyncIterator[tuple[Reader, Pilot[int]]]:
-    app = Reader(names, answers=answers, keeps_deleted=keeps_deleted)
+    app = Reader(names, answers=answers)
     async with app.run_test(size=SMALL) as pilot:
         await until(lambda: app.list.window.is_complete or app.list.window.count or not answers)
         await pilot.pause()
@@ -153,7 +140,7 @@ async def test_after_a_failure_it_reads_only_when_told_to() -> None:
 
 
 async def test_what_came_and_went_is_found_while_the_cursor_stays() -> None:
-    async with reading(named(50), keeps_deleted=True) as (app, pilot):
+    async with reading(named(50)) as (app, pilot):
         await presses(pilot, "G")
         app.names = named(60)
         app.list.refresh_rows()
@@ -162,15 +149,15 @@ async def test_what_came_and_went_is_found_while_the_cursor_stays() -> None:
 
         app.names = named(20)
         app.list.refresh_rows()
-        await until(lambda: "(deleted)" in lines(app)[-1])
-        assert app.list.cursor == 49
+        # Those above are read again only when that is asked for.
+        await until(lambda: (app.list.window.count, app.list.cursor) == (27, 26))
 
         app.list.refresh_rows(reloads=True)
         await until(lambda: (app.list.window.count, app.list.cursor) == (20, 19))
 
 
 async def test_rows_at_the_end_of_a_long_list_are_found_from_its_top() -> None:
-    async with reading(named(150), keeps_deleted=True) as (app, pilot):
+    async with reading(named(150)) as (app, pilot):
         await presses(pilot, "G")
         await until(lambda: app.list.window.is_complete)
         await presses(pilot, "g")
@@ -329,19 +316,6 @@ def test_rows_read_again_replace_those_up_to_the_next_cursor() -> None:
 
     assert window.rows == [*rows(0, 12), *rows(13, 7), "000019x", *rows(20, 10)]
     assert window.is_complete
-    assert window.gone == set()
-
-
-def test_a_row_that_was_deleted_may_keep_its_place_until_it_is_back_or_removed() -> None:
-    window = a_window()
-
-    window.put(10, [*rows(10, 2), *rows(13, 7)], "000019", keeps_deleted=True)
-    assert (window.rows, window.gone) == (rows(0, 30), {"000012"})
-    window.put(10, rows(10, 10), "000019", keeps_deleted=True)
-    assert (window.rows, window.gone) == (rows(0, 30), set())
-    window.put(25, rows(25, 4), None, keeps_deleted=True)
-    window.put(25, rows(25, 4), None)
-    assert (window.rows, window.gone) == (rows(0, 29), set())
 
 
 def test_reading_goes_on_after_the_last_row_or_where_a_search_has_come_to() -> None:
@@ -358,79 +332,3 @@ def test_rows_of_one_number_are_read_together() -> None:
     window: Window[str] = Window(str)
     window.put(0, ["0", "1.a", "1.b", "1.c", "2"], None)
     assert [window.page_start(number) for number in (0, 1, 3, 4, 9)] == [0, 1, 1, 4, 4]
-
-
-# No key, page or filter keeps the next key waiting, however much there is.
-
-MANY: Final = 5_000
-STALL_S: Final = 0.05
-TRIES: Final = 3
-HELD_DOWN: Final = 60
-
-
-@pytest.fixture(scope="module")
-def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """20,000 resumes, all of which can be found."""
-    with open_home(tmp_path_factory.mktemp("large")) as store:
-        plans.set_plan_limits(store, plans.PlanChange("business", None))
-        an_account(store, "ana")
-        for _ in range(4):
-            stored_many(store, MANY)
-        yield store
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize(
-    "pressed",
-    [("down",) * HELD_DOWN, ("pagedown",) * HELD_DOWN, ("slash", *"number 1999")],
-    ids=["down", "paging", "filtering"],
-)
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
-async def test_no_key_keeps_the_next_one_waiting(
-    large_store: Store, pressed: tuple[str, ...], size: tuple[int, int]
-) -> None:
-    stalls_s: list[float] = []
-    for _ in range(TRIES):
-        async with running(large_store, " loaded · more…", size=size) as pilot:
-            await at_rest(pilot)
-            stalls_s.append(await longest_stall_s(partial(press_all, pilot, pressed)))
-        if stalls_s[-1] < STALL_S:
-            return
-    pytest.fail(f"The event loop stood still for {min(stalls_s) * 1_000:.0f} ms at best.")
-
-
-async def press_all(pilot: Pilot[int], pressed: tuple[str, ...]) -> None:
-    """All keys are pressed, as fast as they are taken, and what they ask for is there."""
-    for key in pressed:
-        await presses(pilot, key)
-    await at_rest(pilot)
-
-
-async def longest_stall_s(work: Callable[[], Any]) -> float:
-    """For how long at most nothing else could run in the event loop during the work.
-
-    Where the kernel gave the processor to another program meanwhile, only what was computed counts.
-    """
-    longest_s, is_over = 0.0, False
-
-    async def tick() -> None:
-        nonlocal longest_s
-        while not is_over:
-            wall_s, computed_s, interruptions = now()
-            await asyncio.sleep(0.001)
-            after_wall_s, after_computed_s, after_interruptions = now()
-            is_ours = interruptions == after_interruptions
-            stall_s = after_wall_s - wall_s if is_ours else after_computed_s - computed_s
-            longest_s = max(longest_s, stall_s)
-
-    ticking = asyncio.create_task(tick())
-    await work()
-    is_over = True
-    await ticking
-    return longest_s
-
-
-def now() -> tuple[float, float, int]:
-    """The time, how long this thread computed so far, and how often it was interrupted."""
-    usage = resource.getrusage(resource.RUSAGE_THREAD)
-    return time.perf_counter(), time.thread_time(), usage.ru_nivcsw

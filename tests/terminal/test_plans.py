@@ -70,7 +70,7 @@ async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
     async with editing(store, "business") as pilot:
         await writes(pilot, "2\n")
         await shows(pilot.app, "Change plan business for 2 accounts?", "1,000 → 2")
-        await shows(pilot.app, "1 account: zoe (3)", "Nothing is deleted: accounts over")
+        await shows(pilot.app, "Nothing is deleted. 1 account is", "limit of 2: zoe (3).")
         assert plans.get_plan(store, "business").max_resumes == 1_000
 
         await saves(pilot)
@@ -91,7 +91,7 @@ async def test_a_plan_is_told_for_how_long_to_keep_resumes(
         await writes(pilot, "soon")
         await shows(pilot.app, '! "soon" is neither a number of days nor forever')
         await writes(pilot, "30\n")
-        await shows(pilot.app, "forever → 30 days", "1 account: ", "(3)")
+        await shows(pilot.app, "forever → 30 days", "1 account has", "(3)")
         await shows(pilot.app, "Resumes older than 30 days", "erased within the hour")
         await saves(pilot)
         await shows(pilot.app, "with API listing, kept for 30 days.")

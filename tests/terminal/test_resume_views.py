@@ -257,7 +257,12 @@ async def test_the_file_is_shown_as_it_was_written_and_history_tells_how_it_came
     store: Store, tmp_path: Path
 ) -> None:
     async with imported(store, tmp_path) as pilot:
-        await leads(pilot, "tab tab", "ana/cv.json, 57 bytes", '{"header": {"name": "Ada"},')
+        await leads(
+            pilot,
+            "tab tab",
+            "Imported from ana/cv.json, which is now",
+            '{"header": {"name": "Ada"},',
+        )
         await shows(pilot.app, ' "sections": {}, "odd": true}')
         await leads(pilot, "tab", "Picked up ana/cv.json", "Imported into ana")
         await shows(pilot.app, "! odd is not a known field")
@@ -277,14 +282,14 @@ async def test_a_file_that_lies_there_no_more_is_not_read(
             file.symlink_to(tmp_path / "elsewhere")
         if then == "pipe":
             os.mkfifo(file)
-        await leads(pilot, "tab tab", "Source file: ana/cv.json", "It is no longer in")
+        await leads(pilot, "tab tab", "Imported from ana/cv.json, which is no longer in")
         await shows_no(pilot.app, "SECRET", '"odd"')
 
 
 async def test_only_the_beginning_of_a_large_file_is_shown(store: Store, tmp_path: Path) -> None:
     content = FILE[:-1] + b', "notes": "' + b"x" * 70_000 + b'"}'
     async with imported(store, tmp_path, content) as pilot:
-        await leads(pilot, "tab tab", "Source file: ana/cv.json")
+        await leads(pilot, "tab tab", "Imported from ana/cv.json")
         await leads(pilot, "G", "… first 65,536 bytes only")
 
 

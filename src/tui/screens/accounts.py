@@ -1,32 +1,31 @@
 """The accounts screen: list, details, creating, editing, changing the plan, deleting."""
 
+import asyncio
 import math
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from pathlib import Path
 from typing import Final
 
 from textual import on, work
 from textual.content import Content
-from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from resumes.errors import InvalidArgument
 from resumes.store import accounts, import_history, plans
-from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo, AccountOptions
-from resumes.store.plans import PlanInfo, keep_text, maximum_text
+from resumes.store.accounts import FIRST_MONTHS, FIRST_PLAN, AccountInfo, AccountOptions
+from resumes.store.plans import PlanInfo, keep_text, listing_text, maximum_text
 from resumes.store.retention import list_due
 from resumes.store.store import Store
 from resumes.store.versions import OnNewer
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import Order, RowPane, SplitScreen
-from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_accounts
-from tui.screens.plans import listing_text
+from tui.screens.checked_dialog import CheckedDialog
+from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, ask, no_accounts
+from tui.screens.plans import LIMIT_COLUMNS
 from tui.session import UiSession
-from tui.store_calls import Failure, call, store_work
+from tui.store_calls import call, store_work
 from tui.text import NONE, minute, quota_bar, safe, show_message
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
@@ -37,8 +36,8 @@ from tui.widgets.window import PageRead
 
 def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[Fact]]:
     """Return the account's current state, and what would be deleted with it. Raises NotFound."""
-    now = accounts.get_account(store, account.name, include_closed=True)
-    # By ID: another account may have the name by now.
+    now = reload_account(store, account, include_closed=True)
+    # Use the ID, because another account may have the name by now.
     has = accounts.get_summary(store, now.id)
     files = sum(count.files for count in import_history.count_files(store, account_id=now.id))
     return now, [
@@ -49,133 +48,90 @@ def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[F
     ]
 
 
-def reload_account(store: Store, account: AccountInfo) -> AccountInfo:
-    """Return the account's current state. Raises NotFound, also if its name is another's by now."""
-    now = accounts.get_account(store, account.name)
+def reload_account(
+    store: Store, account: AccountInfo, *, include_closed: bool = False
+) -> AccountInfo:
+    """Return the account's current state. Raises NotFound, even if another account has its name."""
+    now = accounts.get_account(store, account.name, include_closed=include_closed)
     if now.id != account.id:
         raise accounts.unknown_account(account.name)
     return now
 
 
-MAX_CHARS: Final = 80
-RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
+def name_line(name: str, taken: Collection[str]) -> SafeInput:
+    """Return an input line for the name of an account, which must not be one of `taken`."""
 
-
-Made = tuple[AccountInfo, str]
-"""An account, and why it has no inbox, empty if it has one."""
-
-
-class NameDialog(Dialog[Made]):
-    """Asks for a name, and saves the account under it. `taken` holds the names in use."""
-
-    DEFAULT_CSS = """
-    NameDialog .-bad { color: $text-error; }
-    """
-
-    def __init__(
-        self, session: UiSession, title: str, name: str, taken: Collection[str], *fields: Widget
-    ) -> None:
-        self._store = session.store
-        self._inboxes = session.settings.inbox
-        self._taken = taken
-        self._name_line = SafeInput(name, parse=self._parse_name, max_length=MAX_CHARS)
-        self._name_note = Note(safe(RULE))
-        super().__init__(title, LabelledField("Name", self._name_line), self._name_note, *fields)
-
-    @on(SafeInput.Changed)
-    def check_name(self) -> None:
-        """Show the problem of the name, if any."""
-        line = self._name_line
-        self.show_problem(line.find_problem() if line.value.strip() else "")
-
-    def _parse_name(self, text: str) -> str:
-        if not NAME.fullmatch(text):
-            raise InvalidArgument(f'"{text}" is not a valid name. {RULE}')
-        if text in self._taken:
+    def parse(text: str) -> str:
+        if accounts.check_name(text) in taken:
             raise InvalidArgument(f'Account "{text}" already exists.')
         return text
 
-    def show_problem(self, problem: str) -> None:
-        self._name_note.set_class(bool(problem), "-bad")
-        self._name_note.update(safe(f"! {problem}" if problem else RULE))
-
-    @abstractmethod
-    def saving(self) -> Callable[[Store], AccountInfo]:
-        """Return a function that saves the account. It may raise Conflict."""
-
-    def submit(self) -> None:
-        self.is_saving = True  # immediately: a second press may be queued
-        self._save(partial(save_with_inbox, save=self.saving(), inboxes=self._inboxes))
-
-    @store_work()
-    async def _save(self, save: Callable[[Store], Made]) -> None:
-        self.dismiss(await call(self._store, save))
+    return SafeInput(name, parse=parse)
 
 
-class CreateAccountDialog(NameDialog):
+class CreateAccountDialog(CheckedDialog[AccountInfo]):
     """Creates an account."""
 
     VERB = "Create"
     enter_submits = False
 
-    def __init__(
-        self, session: UiSession, plans: Sequence[PlanInfo], taken: Collection[str]
-    ) -> None:
+    def __init__(self, store: Store, plans: Sequence[PlanInfo], taken: Collection[str]) -> None:
         self._plans = {plan.name: plan for plan in plans}
+        self._name_line = name_line("", taken)
         first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
         self._plan_line = Choices(list(self._plans), first)
-        self._plan_note = Note(safe(""))
-        plan = LabelledField("Plan", self._plan_line)
-        super().__init__(session, "New account", "", taken, plan, self._plan_note)
+        self._allowance = Note(safe(""))
+        super().__init__(
+            store,
+            "New account",
+            LabelledField("Name", self._name_line),
+            LabelledField("Plan", self._plan_line),
+            self._allowance,
+        )
 
     @on(Choices.Changed)
     def show_plan(self) -> None:
         plan = self._plans[self._plan_line.chosen]
-        self._plan_note.update(safe(f"Allows {plan.allowance}."))
+        self._allowance.update(safe(f"Allows {plan.allowance}."))
 
-    def saving(self) -> Callable[[Store], AccountInfo]:
-        return partial(
-            accounts.create_account, name=self._name_line.parsed, plan=self._plan_line.chosen
-        )
-
-
-FOLDER_STAYS: Final = (
-    "Files in the folder {} still belong to it, until another account takes that name."
-)
+    def submit(self) -> None:
+        name, plan = self._name_line.parsed, self._plan_line.chosen
+        self.save(self.store, partial(accounts.create_account, name=name, plan=plan))
 
 
-FIRST_MONTHS: Final = {"default": None, "0": 0, "1": 1}
-"""The choices of the number of January in an account's dates."""
-
-
-class EditAccountDialog(NameDialog):
+class EditAccountDialog(CheckedDialog[AccountInfo]):
     """Renames an account, and sets its options."""
 
     VERB = "Save"
 
-    def __init__(self, session: UiSession, account: AccountInfo, taken: set[str]) -> None:
+    def __init__(self, store: Store, account: AccountInfo, taken: set[str]) -> None:
         self._account = account
-        self._first_month = Choices([*FIRST_MONTHS], first_month_text(account))
+        self._name_line = name_line(account.name, taken - {account.name})
+        self._first_month = Choices([*FIRST_MONTHS.values()], FIRST_MONTHS[account.first_month])
         self._on_newer = Choices([each.value for each in OnNewer], account.on_newer)
+        folder = f"Files in the folder {account.name} still belong to it"
+        fields = (
+            ("Name", self._name_line, f"{folder}, until another account takes that name."),
+            ("First month", self._first_month, RULE_OF_MONTHS),
+            ("On newer", self._on_newer, RULE_OF_VERSIONS),
+        )
         super().__init__(
-            session,
+            store,
             f"Edit account {account.name}",
-            account.name,
-            taken - {account.name},
-            Note(safe(FOLDER_STAYS.format(account.name), "dim")),
-            LabelledField("First month", self._first_month),
-            Note(safe(RULE_OF_MONTHS, "dim")),
-            LabelledField("On newer", self._on_newer),
-            Note(safe(RULE_OF_VERSIONS, "dim")),
+            *(
+                widget
+                for label, field, note in fields
+                for widget in (LabelledField(label, field), Note(safe(note, "dim")))
+            ),
         )
 
-    def saving(self) -> Callable[[Store], AccountInfo]:
-        options = AccountOptions(
-            on_newer=self._on_newer.chosen, first_month=FIRST_MONTHS[self._first_month.chosen]
-        )
-        return partial(
-            save_account, shown=self._account, name=self._name_line.parsed, options=options
-        )
+    def submit(self) -> None:
+        months = {text: month for month, text in FIRST_MONTHS.items()}
+        first_month = months[self._first_month.chosen]
+        options = AccountOptions(on_newer=self._on_newer.chosen, first_month=first_month)
+        name = self._name_line.parsed
+        save = partial(save_account, shown=self._account, name=name, options=options)
+        self.save(self.store, save)
 
 
 RULE_OF_VERSIONS: Final = (
@@ -186,15 +142,11 @@ RULE_OF_MONTHS: Final = (
 )
 
 
-def first_month_text(account: AccountInfo) -> str:
-    """Return the choice of FIRST_MONTHS that the account has."""
-    return "default" if account.first_month is None else str(account.first_month)
-
-
 def save_account(
     store: Store, shown: AccountInfo, name: str, options: AccountOptions
 ) -> AccountInfo:
-    """Save what differs from the account as it was shown. Raises NotFound and Conflict."""
+    """Save what differs from the account as it was `shown`. Raises NotFound or Conflict."""
+    reload_account(store, shown)
     if any(value != getattr(shown, option) for option, value in options.items()):
         accounts.set_options(store, shown.name, options)
     if name != shown.name:
@@ -202,113 +154,93 @@ def save_account(
     return accounts.get_account(store, name)
 
 
-def save_with_inbox(store: Store, save: Callable[[Store], AccountInfo], inboxes: Path) -> Made:
-    """Save the account and make its inbox, or return why it has no inbox as well. Raises Conflict."""
-    account = save(store)
-    try:
-        (inboxes / account.name).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        return account, error.strerror or "unknown reason"
-    return account, ""
-
-
-def is_over_limit(account: AccountInfo, plan: PlanInfo) -> bool:
-    """Return whether the account holds more than the plan allows."""
-    return plan.max_resumes is not None and account.resume_count > plan.max_resumes
-
-
-def keeps_less(account: AccountInfo, plan: PlanInfo) -> bool:
-    """Return whether the plan keeps resumes for fewer days than the account's plan."""
-    return plan.keep_days is not None and plan.keep_days < (account.keep_days or math.inf)
+def find_losses(account: AccountInfo, plan: PlanInfo) -> dict[str, tuple[str, str]]:
+    """Return what the account would lose on the plan, by label, in a few words and in full."""
+    losses: dict[str, tuple[str, str]] = {}
+    has = f"{account.resume_count:,}"
+    if plan.max_resumes is not None and account.resume_count > plan.max_resumes:
+        limit = f"(limit {maximum_text(plan.max_resumes)})"
+        full = f"{has} {limit}: kept, but new ones are refused"
+        losses["Resumes"] = f"over limit (has {has})", full
+    if account.api_listing and not plan.api_listing:
+        losses["Listing"] = "loses API listing", "lost: its keys can no longer list or read"
+    if plan.keep_days is not None and plan.keep_days < (account.keep_days or math.inf):
+        kept = f"for {keep_text(plan.keep_days)}"
+        losses["Kept"] = f"kept {kept}", f"{kept}: older ones are erased within the hour"
+    return losses
 
 
 def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
-    """Return in a few words whether the account fits into the plan."""
+    """Describe in a few words whether the account fits the plan."""
     if plan.name == account.plan:
         return "current"
-    if is_over_limit(account, plan):
-        return f"! over limit (has {account.resume_count:,})"
-    if account.api_listing and not plan.api_listing:
-        return "! loses API listing"
-    if keeps_less(account, plan):
-        return f"! kept for {keep_text(plan.keep_days)}"
+    for few_words, _ in find_losses(account, plan).values():
+        return f"! {few_words}"
     if plan.max_resumes is None:
         return "no limit"
     return f"{plan.max_resumes - account.resume_count:,} left"
-
-
-def find_losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
-    """Return what the account would lose on the plan; empty if nothing."""
-    found = []
-    if is_over_limit(account, plan):
-        maximum = maximum_text(plan.max_resumes)
-        text = f"{account.resume_count:,} (limit {maximum}): kept, but new ones are refused"
-        found.append(("Resumes", text))
-    if account.api_listing and not plan.api_listing:
-        found.append(("Listing", "lost: its keys can no longer list or read"))
-    if keeps_less(account, plan):
-        text = f"for {keep_text(plan.keep_days)}: older ones are erased within the hour"
-        found.append(("Kept", text))
-    return found
 
 
 LABEL_CELLS = 14
 
 
 def read_details(store: Store, name: str) -> list[Paragraph]:
-    """Return a heading and a line for each current fact about the account. Raises NotFound."""
+    """Return the account's name, its quota bar, and a line for each fact. Raises NotFound."""
     account = accounts.get_account(store, name, include_closed=True)
+    has = accounts.get_summary(store, account.id)
+    due = sum(some.resumes for some in list_due(store, name))
+    kept = f"{keep_text(account.keep_days)}{f' ({due:,} due)' if due else ''}"
+    room = "" if account.free_places is None else f"{account.free_places:,} left"
+    if account.is_over:
+        room = "over limit: existing resumes kept, new ones refused"
+    facts = (
+        ("", ""),
+        ("State", closed_text(account) if account.is_closed else None),
+        ("Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"),
+        ("", room or None),
+        ("Newest", minute(account.last_resume_at)),
+        ("Created", minute(account.created_at)),
+        ("Former names", account.former_names.replace(" ", ", ") or None),
+        ("ID", account.id),
+        ("", ""),
+        ("Plan", account.plan),
+        ("API listing", listing_text(account.api_listing)),
+        ("Keeps", None if account.keep_days is None else kept),
+        ("First month", FIRST_MONTHS[account.first_month]),
+        ("On newer", account.on_newer),
+        ("", ""),
+        ("Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE),
+        ("Last used", minute(has.last_used_at)),
+        ("Held files", f"{has.files_held:,}"),
+        ("Failed files", f"{has.files_failed:,}"),
+    )
     return [
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
         *(
             Paragraph(safe(value), f"{label:<{LABEL_CELLS}}", "dim")
-            for label, value in _iter_facts(store, account)
+            for label, value in facts
+            if value is not None
         ),
     ]
 
 
-def _iter_facts(store: Store, account: AccountInfo) -> Iterator[Fact]:
-    plan, has = plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
-    yield "", ""
+def closed_text(account: AccountInfo) -> str:
+    """Return what is happening to a closed account, and how to continue if it was interrupted."""
     if account.is_arriving:
-        yield "State", "being imported; if that was interrupted, press D to remove it"
-    elif account.is_closed:
-        yield "State", "being deleted; press D to continue"
-    yield "Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"
-    if account.is_over:
-        yield "", "over limit: existing resumes kept, new ones refused"
-    elif account.free_places is not None:
-        yield "", f"{account.free_places:,} left"
-    yield "Newest", minute(account.last_resume_at)
-    yield "Created", minute(account.created_at)
-    if account.former_names:
-        yield "Former names", account.former_names.replace(" ", ", ")
-    yield "ID", account.id
-    yield "", ""
-    yield "Plan", plan.name
-    yield "API listing", listing_text(plan.api_listing)
-    if plan.keep_days is not None:
-        due = sum(some.resumes for some in list_due(store, account.name))
-        yield "Keeps", f"{keep_text(plan.keep_days)}{f' ({due:,} due)' if due else ''}"
-    yield "First month", first_month_text(account)
-    yield "On newer", account.on_newer
-    yield "", ""
-    yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
-    yield "Last used", minute(has.last_used_at)
-    yield "Held files", f"{has.files_held:,}"
-    yield "Failed files", f"{has.files_failed:,}"
+        return "being imported. If that was interrupted, press D to remove it."
+    return "being deleted. Press D to continue."
 
 
 def read_accounts(store: Store) -> PageRead[AccountInfo]:
-    """Return every account, also those being deleted. `about` holds all plans, and the number of
+    """Return all accounts, even those being deleted. `about` holds all plans, and the number of
     active keys by account ID."""
     about = plans.list_plans(store), accounts.count_active_keys(store)
     return PageRead(accounts.list_accounts(store, include_closed=True), about=about)
 
 
 def used_fraction(account: AccountInfo) -> float:
-    """Return the used fraction of the limit; negative without one, at least 1 if the limit is 0."""
+    """Return the used fraction of the limit: negative if unlimited, at least 1 for a limit of 0."""
     if account.max_resumes is None:
         return -1.0
     return (account.resume_count + (account.max_resumes == 0)) / max(1, account.max_resumes)
@@ -324,7 +256,7 @@ def usage_cell(account: AccountInfo) -> Content:
 
 
 class AccountPane(TextPane, RowPane[str]):
-    """Shows the details of an account, found by name."""
+    """Shows the details of an account, which is identified by its name."""
 
     def __init__(self, session: UiSession) -> None:
         super().__init__()
@@ -340,7 +272,7 @@ class AccountPane(TextPane, RowPane[str]):
 
 
 class AccountsScreen(SplitScreen[AccountInfo, str]):
-    """The accounts with their plans and usage; in a wide terminal also the details of one."""
+    """Shows accounts with their plans and usage and, in a wide terminal, details of one account."""
 
     MODE = "accounts"
     ROW = "account"
@@ -359,8 +291,8 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         super().__init__(session, AccountPane(session))
         self._plans: Sequence[PlanInfo] = ()
         self._active_keys: Mapping[str, int] = {}
-        self._deleting: dict[str, tuple[int, int]] = {}
-        """By name, the accounts being deleted here: the resumes deleted so far, and the total."""
+        self._deleting = set[str]()
+        """The names of the accounts that this screen is deleting."""
 
     def columns(self) -> Sequence[ListColumn[AccountInfo]]:
         clock = self.session.store.clock
@@ -383,8 +315,8 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
 
     def hidden(self) -> Iterable[str]:
         if self.list.current is None:
-            yield from ("choose", "edit_account", "change_plan", "show('keys')", "show('imports')")
-            yield "delete_account"
+            yield from ("choose", "edit_account", "change_plan", "delete_account")
+            yield from ("show('keys')", "show('imports')")
 
     def row_key(self, row: AccountInfo) -> str:
         return row.name
@@ -402,16 +334,12 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         key = shown_key("accounts.create", self.session.settings.keymap)
         return no_accounts(self.session)[0], safe(f"Press {key} to create one.")
 
-    def heading(self) -> Iterable[Content]:
-        yield from super().heading()
-        for name, (gone, total) in self._deleting.items():
-            yield safe(f"deleting {name}: {gone:,} of {counted(total, 'resume')}", "$warning")
-
     def wanted_of(self, row: AccountInfo) -> str:
         return row.name
 
     def open_row(self, row: AccountInfo) -> None:
-        self.action_show("resumes")
+        if self._is_usable(row):
+            self.follow_link(Target("resumes", row.name), row.name)
 
     def action_show(self, mode: str, opens: str = "") -> None:
         if (account := self._account(f"show {mode} for")) is not None:
@@ -425,38 +353,40 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         if not self._plans:
             show_message(self, "Plans are still loading. Try again in a moment.")
             return
-        form = CreateAccountDialog(self.session, self._plans, self._taken_names())
-        if (made := await self.app.push_screen_wait(form)) is not None:
-            self._show_made("Created", *made)
+        form = CreateAccountDialog(self.session.store, self._plans, self._taken_names())
+        if (account := await ask(self, form)) is not None:
+            await self._show_saved("Created", account)
 
     @work
     async def action_edit_account(self) -> None:
         if (account := self._account("edit")) is None:
             return
-        form = EditAccountDialog(self.session, account, self._taken_names())
-        if (made := await self.app.push_screen_wait(form)) is None:
-            return
-        name, new, session = account.name, made[0].name, self.session
-        session.deletions.rename(name, new)
-        session.accounts = {
-            mode: new if whose == name else whose for mode, whose in session.accounts.items()
-        }
-        self._show_made("Saved", *made)
+        form = EditAccountDialog(self.session.store, account, self._taken_names())
+        if (saved := await ask(self, form)) is not None:
+            self.session.deletions.rename(account.name, saved.name)
+            self._replace_shown(account.name, saved.name)
+            await self._show_saved("Saved", saved)
 
     def _taken_names(self) -> set[str]:
         return {row.name for row in self.list.window.rows}
 
-    def _show_made(self, verb: str, account: AccountInfo, problem: str) -> None:
-        """Show what was done, and where the account's inbox is or why it has none."""
-        name, inboxes = account.name, self.session.settings.inbox
-        if problem:
-            show_message(
-                self, f"{verb} {name} without its inbox {inboxes / name}: {problem}.", "warning"
-            )
+    def _replace_shown(self, name: str, new: str | None) -> None:
+        """Show `new`, or all accounts if it is None, in the modes that show the account `name`."""
+        shown = self.session.accounts
+        shown.update({mode: new for mode, whose in shown.items() if whose == name})
+
+    async def _show_saved(self, verb: str, account: AccountInfo) -> None:
+        """Create the account's inbox; show what was done, and the inbox or why it is missing."""
+        name, inbox = account.name, self.session.settings.inbox / account.name
+        try:
+            await asyncio.to_thread(inbox.mkdir, parents=True, exist_ok=True)
+        except OSError as error:
+            why = error.strerror or "unknown reason"
+            show_message(self, f"{verb} {name} without its inbox {inbox}: {why}.", "warning")
         else:
-            # The full path is often longer than the line.
-            inbox = f"{inboxes.name}/{name}"
-            show_message(self, f"{verb} {name} (plan: {account.plan}). Inbox: {inbox}")
+            # The full path often does not fit on the line.
+            folder = f"{inbox.parent.name}/{name}"
+            show_message(self, f"{verb} {name} (plan: {account.plan}). Inbox: {folder}")
         self.action_reload(row=name)
 
     @store_work()
@@ -468,49 +398,43 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             title=f"Choose plan for {account.name}",
             columns=(
                 ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
-                ListColumn(
-                    "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
-                ),
-                ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+                *LIMIT_COLUMNS,
                 ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
             ),
             key=lambda plan: plan.name,
             read=plans.list_plans,
             preset=account.plan,
         )
-        if (plan := await self.app.push_screen_wait(chooser)) is None:
+        if (plan := await ask(self, chooser)) is None:
             return
         now = await call(self.session.store, reload_account, account)
         if plan.name == now.plan:
             show_message(self, f"{now.name} is already on plan {plan.name}.")
             return
-        if not self.is_active:  # the user left the screen
-            return
         if lost := find_losses(now, plan):
             dialog = ConfirmDialog(
                 f"Move {now.name} to plan {plan.name}?",
-                lost,
+                [(label, in_full) for label, (_, in_full) in lost.items()],
                 consequence="Takes effect immediately. "
-                + ("Erased resumes are lost." if keeps_less(now, plan) else "Nothing is deleted."),
+                + ("Erased resumes are lost." if "Kept" in lost else "Nothing is deleted."),
                 verb="Change plan",
             )
-            if not await self.app.push_screen_wait(dialog):
+            if not await ask(self, dialog):
                 return
+            await call(self.session.store, reload_account, account)
         await call(self.session.store, accounts.set_plan, name=now.name, plan=plan.name)
         show_message(self, f"Moved {now.name} to plan {plan.name}.")
         self.action_reload()
 
     @store_work()
     async def action_delete_account(self) -> None:
-        """Delete the account after asking, or continue an interrupted deletion."""
+        """Delete the account after confirmation, or continue an interrupted deletion."""
         if (row := self.current_row("delete")) is None:
             return
         if row.name in self._deleting:
             show_message(self, f"{row.name} is being deleted.")
             return
         account, lost = await call(self.session.store, read_losses, row)
-        if not self.is_active:  # the user left the screen during the count
-            return
         dialog = ConfirmDialog(
             f"Permanently delete account {account.name}?",
             lost,
@@ -518,57 +442,32 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             verb="Delete",
             typed=account.name,
         )
-        if not await self.app.push_screen_wait(dialog):
+        if not await ask(self, dialog):
             return
-        name, session, worker = account.name, self.session, get_current_worker()
-        self._deleting[name] = 0, account.resume_count
-        self.show_heading()
-
-        def should_continue(gone: int) -> bool:
-            """Report progress, from a thread; return False once the program ends."""
-            self.call_later(self._show_progress, name, gone)
-            return not worker.is_cancelled
-
+        name, worker = account.name, get_current_worker()
+        self._deleting.add(name)
         try:
             delete = partial(
                 accounts.delete_account,
                 account_id=account.id,
                 with_resumes=True,
-                should_continue=should_continue,
+                should_continue=lambda _: not worker.is_cancelled,  # stop when the program ends
             )
-            gone = await call(session.store, delete, name)
-        except Failure:
-            self.call_later(self.show_heading)
-            raise
+            gone = await call(self.session.store, delete, name)
         finally:
-            del self._deleting[name]
-        session.deletions.forget(name)
-        session.accounts = {
-            mode: None if whose == name else whose for mode, whose in session.accounts.items()
-        }
+            self._deleting.remove(name)
+        self.session.deletions.forget(name)
+        self._replace_shown(name, None)
         show_message(self, f"Deleted {name} with {counted(gone, 'resume')}.")
         self.action_reload()
 
-    def _show_progress(self, name: str, gone: int) -> None:
-        """Show the number of deleted resumes; refresh the list after the first slice."""
-        if name in self._deleting:
-            before, total = self._deleting[name]
-            self._deleting[name] = gone, total
-            self.show_heading()
-            if not before:
-                self.list.refresh_rows()
-
     def _account(self, verb: str) -> AccountInfo | None:
         """Return the account at the cursor; if it cannot be changed, show why and return None."""
-        if (row := self.current_row(verb)) is None:
-            return None
-        if row.is_arriving:
-            show_message(
-                self,
-                f"{row.name} is being imported. If that was interrupted, press D to remove it.",
-            )
-        elif row.is_closed:
-            show_message(self, f"{row.name} is being deleted. Press D to continue.")
-        else:
-            return row
-        return None
+        row = self.current_row(verb)
+        return row if row is not None and self._is_usable(row) else None
+
+    def _is_usable(self, row: AccountInfo) -> bool:
+        """Return whether the account can be shown and changed; if not, show why."""
+        if row.is_closed:
+            show_message(self, f"{row.name} is {closed_text(row)}")
+        return not row.is_closed

@@ -1,5 +1,6 @@
-"""The kinds of screens: a list to refresh, filter and sort; a list with a preview; a row's page."""
+"""Base classes of screens: a list to refresh, filter and sort; a list and preview; a row's page."""
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,8 +12,8 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
-from textual.timer import Timer
 from textual.widget import Widget
 
 from resumes.errors import InvalidArgument
@@ -20,10 +21,10 @@ from resumes.store import accounts
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.filters import find_words, has_words, parse_filter
-from tui.keys import ACTIONS, MODES, Target, shown_key
-from tui.screens.dialogs import Chooser
+from tui.keys import ACTIONS, Target, shown_key
+from tui.screens.dialogs import Chooser, ask
 from tui.session import TrailStep, UiSession
-from tui.store_calls import Failure, call, is_running
+from tui.store_calls import Failure, call, is_running, is_writing
 from tui.text import joined, safe, show_message
 from tui.themes import ROOM_CELLS
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
@@ -38,30 +39,21 @@ W = TypeVar("W")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A sort order. `label` is its name in the title line; `key` None keeps the order of reading.
-
-    `keeps_deleted`: a row that is deleted while it is visible keeps its line.
-    """
+    """A sort order. `label` is shown in the title; if `key` is None, the rows are not sorted."""
 
     label: str
     key: Callable[[Any], Any] | None = None
     is_descending: bool = False
-    keeps_deleted: bool = False
 
 
 NEWEST_FIRST = Order("newest first")
 PATH_MARK = " › "
 
-PANE = "pane"
-"""The worker group for reading a pane's row."""
-
 
 class ModeScreen(Screen[None]):
-    """A screen of a mode: a title with its path, an error line, the key line."""
+    """A screen of a mode, with a header, an error line and a key line."""
 
     MODE: ClassVar[str]
-    IS_PAGE: ClassVar[bool] = False
-    """Whether this is the page of one row, not a list."""
 
     def __init__(self, session: UiSession) -> None:
         super().__init__()
@@ -82,7 +74,7 @@ class ModeScreen(Screen[None]):
 
     @property
     def path_here(self) -> tuple[str, ...]:
-        """The path of the link that led to this mode; empty if none did."""
+        """The path of the link that led to this mode; empty if no link did."""
         return self.session.trail[-1].path if self.session.trail else ()
 
     def compose(self) -> ComposeResult:
@@ -92,28 +84,30 @@ class ModeScreen(Screen[None]):
         yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable actions that change the store in a read-only session."""
+        """In a read-only session, disable all actions that change the store."""
         return not self.session.read_only or not any(
             entry.command for entry in ACTIONS if entry.method == action
         )
 
     @abstractmethod
     def action_reload(self, *, row: str = "") -> None:
-        """Read all that is shown again, and go to the row of this key if given."""
+        """Read again everything that is shown, and go to the row with the key `row`, if given."""
 
     def unmark(self) -> None:
         """Remove all marks, if the screen has any."""
+        for listed in self.query(PagedList):
+            listed.unmark()
 
     def show_failure(self, failure: Failure) -> None:
-        """Show why an action failed; failed reads go to `ErrorLine`."""
-        # When the store is back, the screen is read again, but the action is not repeated.
+        """Show why an action failed; `ErrorLine` shows why a read failed."""
+        # The remedy "Press r to retry" would be wrong: r does not repeat the action.
         show_message(
             self, failure.message if failure.is_passing else failure.content.plain, "error"
         )
 
     @contextmanager
     def handed_over(self) -> Iterator[None]:
-        """Hand the terminal to another program during the block. Raises InvalidArgument if it cannot be."""
+        """Hand the terminal to another program. Raises InvalidArgument if that is not possible."""
         try:
             with self.app.suspend():
                 yield
@@ -121,7 +115,7 @@ class ModeScreen(Screen[None]):
             message = "This terminal cannot be handed to another program"
             raise InvalidArgument(message) from error
         finally:
-            # No deletion could be undone meanwhile.
+            # Deletions could not be undone during the block.
             self.session.deletions.restart_grace()
 
     def titled(self, *more: Content) -> Content:
@@ -129,11 +123,11 @@ class ModeScreen(Screen[None]):
         return joined([safe(PATH_MARK.join(self.path)), *more], by=" · ")
 
     def follow_link(self, link: Target, *names: str) -> None:
-        """Show the link's destination over whatever was open in that mode; `esc` returns.
+        """Show the link's destination, closing the pages open in that mode; `esc` returns here.
 
-        `names` are the titles that the link was followed from.
+        `names` are added to the path of this screen, such as the name of the row with the link.
         """
-        # A mode has one stack of screens: a trail that returns to a mode continues from there.
+        # A mode has only one stack of screens, so a link to a mode of the trail shortens the trail.
         trail = self.session.trail
         modes = [*(step.mode for step in trail), self.MODE, link.mode]
         steps = [*trail, TrailStep(self.MODE, (*self.path, *names))]
@@ -147,54 +141,51 @@ class ModeScreen(Screen[None]):
 class RowPane(Widget, Generic[W]):
     """Reads a row of a list and shows it, as a preview or on a page of its own.
 
-    `W` is what identifies the row.
+    `W` is the type that identifies the row.
     """
 
     session: UiSession
-    _last_read: object = None
-    """The key of the row that is being read, or was read last."""
+    failure: reactive[Failure | None] = reactive(None, repaint=False)
+    """Why the row could not be read."""
 
-    is_outdated = False
-    """Whether a read in progress may predate a change."""
+    _last_read: object = None
+    """The key of the row that is being read or was last read."""
 
     @dataclass(eq=False)
     class Shown(Message):
-        """Posted when another row is shown, or the current state of the same row."""
+        """Posted when another row, or a newer state of the same row, is shown."""
 
         read: Any
 
-    @dataclass(eq=False)
-    class Failed(Message):
-        """Posted when the row could not be read."""
-
-        failure: Failure
-
     def key_of(self, wanted: W) -> object:
-        """Return a key that identifies what is shown of the row even if its content changes."""
+        """Return a key that identifies the row and its view, even if the content changes."""
         return wanted
 
     @abstractmethod
     def reading(self, wanted: W) -> Callable[[Store], Any]:
-        """Return a function that reads the row, in a thread, without the pane."""
+        """Return a function that reads the row; it runs in a thread and must not use the pane."""
 
     @abstractmethod
     def show_read(self, read: Any) -> None:
-        """Show the row that was read; scroll to its start unless it is shown already."""
+        """Show the row that was read; scroll to its start unless it was already shown."""
 
     @abstractmethod
     def show_line(self, line: Paragraph) -> None:
-        """Show the line in place of a row."""
+        """Show this line instead of a row."""
 
     @abstractmethod
     def action_scroll_pages(self, pages: int) -> None:
         """Scroll down by this many screens."""
 
-    def read_row(self, wanted: W) -> None:
-        """Read the row and show it, unless another row is requested first."""
-        # Asking again would discard the call in progress.
+    def read_row(self, wanted: W, *, again: bool = False) -> None:
+        """Read the row and show it, unless another row is requested first.
+
+        `again` repeats a read of the same row in progress, which may have begun before a change.
+        """
+        # Starting the worker again would discard its read in progress.
         key = self.key_of(wanted)
-        if self.is_outdated or key != self._last_read or not self.is_reading:
-            self._last_read, self.is_outdated = key, False
+        if again or key != self._last_read or not self.is_reading:
+            self._last_read = key
             self._read_row(wanted)
 
     @property
@@ -202,23 +193,20 @@ class RowPane(Widget, Generic[W]):
         """Whether a row is being read."""
         return is_running(self, self._read_row)
 
-    @work(group=PANE, exclusive=True, description="")
+    @work(exclusive=True, description="")
     async def _read_row(self, wanted: W) -> None:
         try:
             read = await call(self.session.store, self.reading(wanted))
         except Failure as failure:
-            self.post_message(self.Failed(failure))
+            self.failure = failure
         else:
+            self.failure = None
             self.show_read(read)
             self.post_message(self.Shown(read))
 
 
 class RowScreen(ModeScreen, Generic[W]):
-    """A page for one row of a list. `is_linked`: it was opened by a link, not from the list."""
-
-    IS_PAGE = True
-    WAITED_FOR: ClassVar[Sequence[Callable[..., object]]] = ()
-    """Workers that leaving the page would cancel."""
+    """A page for one row of a list. `is_linked` is whether a link opened it, not the list."""
 
     def __init__(
         self, listed: "SplitScreen[Any, W]", pane: RowPane[W], wanted: W, *, is_linked: bool
@@ -227,7 +215,7 @@ class RowScreen(ModeScreen, Generic[W]):
         self.pane = pane
         self._listed = listed
         self.wanted = wanted
-        """The row to show; while it is being read, the pane still shows the previous one."""
+        """The row to show; while it is being read, the pane still shows the previous row."""
         self.is_linked = is_linked
 
     @property
@@ -237,36 +225,27 @@ class RowScreen(ModeScreen, Generic[W]):
 
     @property
     def path(self) -> tuple[str, ...]:
-        if self.is_linked and self.path_here:
-            return (*self.path_here, self.name_here)
-        return (*self._listed.path, self.name_here)
+        above = self.path_here if self.is_linked else ()
+        return (*(above or self._listed.path), self.name_here)
 
     def body(self) -> Iterable[Widget]:
         yield self.pane
 
     def on_mount(self) -> None:
+        self.watch(self.pane, "failure", self.query_one(ErrorLine).show)
         self.refresh_pane()
 
     @on(ErrorLine.RetryDue)
     def refresh_pane(self) -> None:
         self.pane.read_row(self.wanted)
 
-    @on(RowPane.Shown)
-    def _clear_error(self) -> None:
-        self.query_one(ErrorLine).clear()
-
-    @on(RowPane.Failed)
-    def _show_error(self, failed: RowPane.Failed) -> None:
-        self.query_one(ErrorLine).show(failed.failure)
-
     def action_reload(self, *, row: str = "") -> None:
-        """Read the row again, even if it is being read already, and clear the error."""
-        self.query_one(ErrorLine).clear()
-        self.pane.is_outdated = True
-        self.refresh_pane()
+        """Read the row again, even if it is already being read."""
+        self.pane.failure = None
+        self.pane.read_row(self.wanted, again=True)
 
     def action_neighbour(self, rows: int) -> None:
-        """Show the row this many rows further down the list."""
+        """Show the row that is this many rows further down the list."""
         listed = self._listed.list
         if listed.is_replaced:
             listed.refresh_rows()  # also retries a failed read
@@ -281,7 +260,7 @@ class RowScreen(ModeScreen, Generic[W]):
             self.refresh_pane()
 
     def close_top_layer(self) -> bool:
-        if any(is_running(self, worker) for worker in self.WAITED_FOR):
+        if is_writing(self):
             show_message(self, "Still working…")
             return True
         self.dismiss()
@@ -289,26 +268,26 @@ class RowScreen(ModeScreen, Generic[W]):
 
 
 class ListScreen(ModeScreen, Generic[T]):
-    """A screen with a list of `T` in a titled panel, whose visible rows are refreshed."""
+    """A screen with a list of `T` in a titled panel, which refreshes the visible rows regularly."""
 
     DEFAULT_CSS = """
     ListScreen { layers: default above; }
     """
     ROW: ClassVar[str]
-    """The word for a row."""
+    """The noun for a row, such as `file`."""
 
     ORDERS: ClassVar[Sequence[Order]] = (Order(""),)
     FILTER_HINT: ClassVar[str] = ""
-    """What to type into the filter, shown while it is empty."""
+    """Examples of filters, shown while the filter is empty."""
 
     MORE_TO_TYPE: ClassVar[str] = ""
-    """What may help if the filter finds nothing."""
+    """Advice that is shown if the filter finds nothing."""
 
     ALL_LABEL: ClassVar[str] = ""
-    """The title for the list of all accounts; empty: the list does not belong to accounts."""
+    """The title for the list of all accounts; empty if there is no such list."""
 
     IS_PAGED: ClassVar[bool] = False
-    """Whether the list is read page by page, not as a whole."""
+    """Whether the list is read page by page rather than all at once."""
 
     REFRESH_S: ClassVar[float] = 2.0
     AUTO_FOCUS = "PagedList"
@@ -316,7 +295,7 @@ class ListScreen(ModeScreen, Generic[T]):
     def __init__(self, session: UiSession) -> None:
         super().__init__(session)
         self.account = session.accounts.get(self.MODE)
-        """The account whose list is shown; None for all accounts."""
+        """The account whose list is shown, or None for all accounts."""
 
         self.order = self.ORDERS[0]
         self.filter = FilterLine(self.FILTER_HINT)
@@ -325,7 +304,6 @@ class ListScreen(ModeScreen, Generic[T]):
             self.row_key,
             self.read_page,
             is_paged=self.IS_PAGED,
-            keeps_deleted=self.order.keeps_deleted,
         )
         self.list.add_class("panel")
 
@@ -335,22 +313,22 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @abstractmethod
     def row_key(self, row: T) -> str:
-        """Return the unique key of a row; in a paged list, its position, which is a cursor."""
+        """Return a row's unique key. In a paged list, it is a position, which can be a cursor."""
 
     @abstractmethod
     def reading(self, cursor: str) -> Callable[[Store], PageRead[T]]:
-        """Return a function that reads the page after the cursor in a thread, without the screen."""
+        """Return a function that reads the page after the cursor in a thread, without `self`."""
 
     @abstractmethod
     def open_row(self, row: T) -> None:
-        """Open the row, after enter or a click."""
+        """Open the row, which the user has chosen with enter or a click."""
 
     @on(PagedList.Chosen)
     def _open_chosen(self, chosen: PagedList.Chosen) -> None:
         self.open_row(chosen.row)
 
     def words(self, row: T) -> str:
-        """Return the text to filter by, in a thread; empty if `reading` applies the filter."""
+        """Return the text that the filter searches. Runs in a thread; not used by paged lists."""
         return ""
 
     def hits_of(self, text: str) -> FindHits:
@@ -365,15 +343,16 @@ class ListScreen(ModeScreen, Generic[T]):
             yield safe(self.order.label)
 
     def hidden(self) -> Iterable[str]:
-        """Yield the actions (Textual's names) that the key line omits for the row at the cursor."""
+        """Yield the actions, by Textual's names, that the key line omits for the current row."""
         return ()
 
     def page_arrived(self, read: PageRead[T]) -> Sequence[Content]:
-        """Handle `about` before the page enters the list; return the text of an empty list."""
+        """Handle `about` before the page is shown; return the lines that an empty list shows."""
         return ()
 
     def chosen_rows(self, verb: str, *, one: bool = False) -> Sequence[T]:
-        """Return the marked rows, or with `one` the row at the cursor; if there is none, say so."""
+        """Return the marked rows, or the row at the cursor if `one` or if none are marked.
+        If there is no row, show a message."""
         if not self.list.is_ready():
             return []
         current = [] if self.list.current is None else [self.list.current]
@@ -383,18 +362,17 @@ class ListScreen(ModeScreen, Generic[T]):
         return marked or current
 
     def current_row(self, verb: str) -> T | None:
-        """Return the row at the cursor; if there is none, say so and return None."""
+        """Return the row at the cursor; if there is none, show a message and return None."""
         return next(iter(self.chosen_rows(verb, one=True)), None)
 
     def extent(self, none: str) -> str:
-        """Return the number of rows: `5 of 21`, `none` if empty, or that more are being read."""
+        """Return the cursor's position as `5 of 21`, or the number of loaded rows, or `none`."""
         window = self.list.window
-        there = window.dropped + window.count - len(window.gone)
         if not window.is_complete:
             return f"{window.dropped + window.count:,} loaded · more…"
         if not window.count:
             return none
-        return f"{min(window.dropped + self.list.cursor + 1, there):,} of {there:,}"
+        return f"{window.dropped + self.list.cursor + 1:,} of {window.dropped + window.count:,}"
 
     def body(self) -> Iterable[Widget]:
         """Yield the widgets between header and footer."""
@@ -406,18 +384,18 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def on_mount(self) -> None:
         self.watch(self.filter, "text", self.show_found, init=False)
+        self.watch(self.list, "failure", self.query_one(ErrorLine).show)
         self.set_interval(self.session.refresh_s or self.REFRESH_S, self.refresh_rows)
 
     # Navigation.
 
     @property
     def path(self) -> tuple[str, ...]:
-        title = next(mode.title for mode in MODES if mode.name == self.MODE)
-        path = (*self.path_here, title)
+        path = (*self.path_here, self.MODE.capitalize())
         return path if self.account is None or self.account in path else (*path, self.account)
 
     def on_screen_resume(self) -> None:
-        """Follow a pending link, or show the account that is current by now."""
+        """Follow a pending link, or show another account if the session's choice has changed."""
         if not self.children:
             return  # the app ended before the screen was composed
         link, self.session.link = self.session.link, None
@@ -429,17 +407,17 @@ class ListScreen(ModeScreen, Generic[T]):
         self.refresh_rows()
 
     def open_link(self, link: Target) -> None:
-        """Show the link's list at the link's row."""
+        """Show the list to which the link leads, at the link's row."""
         if link.account != self.account or self.filter.text:
             self.show_account(link.account)
         if link.row:
             self.list.select(link.row)
 
     def show_account(self, name: str | None) -> None:
-        """Show the list of this account; None: of all accounts, or of the first."""
+        """Show the list of this account; None means all accounts or, for resumes, the first one."""
         self.account = self.session.accounts[self.MODE] = name
         self.filter.close()
-        self.restart()
+        self.list.restart()
 
     @work
     async def action_choose_account(self) -> None:
@@ -461,7 +439,7 @@ class ListScreen(ModeScreen, Generic[T]):
             read=read,
             preset=self.account or "",
         )
-        if (choice := await self.app.push_screen_wait(chooser)) is not None:
+        if (choice := await ask(self, chooser)) is not None:
             self.session.trail.clear()
             self.show_account(choice[0] or None)
 
@@ -490,43 +468,36 @@ class ListScreen(ModeScreen, Generic[T]):
         text = self.filter.text
         stays = "" if text or current is None else self.row_key(current)
         self.list.find_hits = self.hits_of(text) if text else None
-        self.restart(keeps_rows=True, row=stays)
+        self.list.restart(keeps_rows=True, row=stays)
 
     def action_next_order(self) -> None:
         self.order = self.ORDERS[(self.ORDERS.index(self.order) + 1) % len(self.ORDERS)]
-        self.list.keeps_deleted = self.order.keeps_deleted
-        self.restart()
+        self.list.restart()
 
     def action_mark(self) -> None:
         self.list.toggle_mark()
 
     def refresh_rows(self) -> None:
-        """Read the visible rows again, unless a dialog is open or the store is unavailable."""
-        if self.is_active and self.query_one(ErrorLine).failure is None:
+        """Read the visible rows again, unless a dialog is open or the last read failed."""
+        if self.is_active and self.list.failure is None:
             self.list.refresh_rows()
 
     async def read_page(self, cursor: str) -> PageRead[T]:
-        """Return the page after the cursor, for the list. Raises Failure, after showing it."""
+        """Return the page after the cursor. Raises Failure."""
         reading, filtered_by, order = self.reading(cursor), self.filter.text, self.order
         words = parse_filter(filtered_by)
 
         def read_narrowed(store: Store) -> PageRead[T]:
-            """Read the page; filter and sort it here if the list is read as a whole."""
+            """Read the page; filter it unless the list is paged; sort it if the order has a key."""
             read = reading(store)
             rows = read.rows
-            if words:
-                pairs = [(row, self.words(row)) for row in rows]
-                rows = [row for row, text in pairs if not text or has_words(text, words)]
+            if words and not self.IS_PAGED:
+                rows = [row for row in rows if has_words(self.words(row), words)]
             if order.key is not None:
                 rows = sorted(rows, key=order.key, reverse=order.is_descending)
             return replace(read, rows=rows)
 
-        try:
-            read = await call(self.session.store, read_narrowed)
-        except Failure as failure:
-            self.query_one(ErrorLine).show(failure)
-            raise
-        self.query_one(ErrorLine).clear()
+        read = await call(self.session.store, read_narrowed)
         self.list.empty = self.page_arrived(read)
         if filtered_by:
             key = shown_key("everywhere.back", self.session.settings.keymap)
@@ -538,7 +509,7 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
-        """Update the title of the list and the keys in the footer."""
+        """Update the list's title, the header's account, and the keys in the key line."""
         text, marked = self.filter.text.strip(), len(self.list.marked)
         path = [*self.path, *([self.ALL_LABEL] if self.ALL_LABEL and not self.account else [])]
         parts = [
@@ -557,19 +528,10 @@ class ListScreen(ModeScreen, Generic[T]):
         self.list.refresh_rows()
 
     def action_reload(self, *, row: str = "") -> None:
-        """Read the list again, clear the error, and go to the row of this key if given."""
-        self.query_one(ErrorLine).clear()
+        """Read the list again, and go to the row with the key `row`, if given."""
         self.list.refresh_rows(reloads=True)
         if row:
             self.list.select(row)
-
-    def restart(self, *, keeps_rows: bool = False, row: str = "") -> None:
-        """Read another list, from its start or from the row of this key.
-
-        `keeps_rows`: the lists have rows in common.
-        """
-        self.query_one(ErrorLine).clear()
-        self.list.restart(keeps_rows=keeps_rows, row=row)
 
 
 PREVIEW_DELAY_S = 0.08
@@ -589,15 +551,17 @@ class SplitScreen(ListScreen[T], Generic[T, W]):
     def __init__(self, session: UiSession, pane: RowPane[W]) -> None:
         super().__init__(session)
         self.pane = pane
-        self._resting: Timer | None = None
 
     @abstractmethod
     def wanted_of(self, row: T) -> W:
-        """Return what identifies the row to the pane."""
+        """Return the value by which the pane identifies the row."""
 
     def body(self) -> Iterable[Widget]:
         self.pane.add_class("pane")
         yield Horizontal(self.list, self.pane, id="split")
+
+    def on_mount(self) -> None:
+        self.watch(self.pane, "failure", self._show_why)
 
     @property
     def is_split(self) -> bool:
@@ -605,41 +569,36 @@ class SplitScreen(ListScreen[T], Generic[T, W]):
         return self.size.width >= ROOM_CELLS and not self.has_class("-list-only")
 
     @on(PagedList.Changed)
-    def follow(self) -> None:
-        """Show the row at the cursor once the cursor rests."""
-        if self._resting is not None:
-            self._resting.stop()
-        self._resting = self.set_timer(PREVIEW_DELAY_S, self.refresh_pane)
+    @work(exclusive=True, group="follow", description="")
+    async def follow(self) -> None:
+        """Show the row at the cursor in the preview once the cursor rests."""
+        await asyncio.sleep(PREVIEW_DELAY_S)
+        self.refresh_pane()
 
     def on_resize(self) -> None:
         self.list.show_columns(self.columns())
         self.show_heading()
         self.follow()
 
-    def refresh_pane(self) -> None:
-        """Read the preview's row again, if there is a preview."""
+    def refresh_pane(self, *, again: bool = False) -> None:
+        """Read the preview's row again, if there is a preview. For `again`, see `read_row`."""
         if not self.is_split or not self.is_mounted:
             return
         row = self.list.current
         if row is None:
-            self.workers.cancel_group(self.pane, PANE)
-            gone = f"This {self.ROW} was deleted." if self.list.window.count else ""
-            self.pane.show_line(Paragraph(safe(gone, "dim")))
+            self.workers.cancel_node(self.pane)
+            self.pane.show_line(Paragraph(safe("")))
         else:
-            self.pane.read_row(self.wanted_of(row))
+            self.pane.read_row(self.wanted_of(row), again=again)
 
     def action_reload(self, *, row: str = "") -> None:
-        self.pane.is_outdated = True
         super().action_reload(row=row)
+        self.refresh_pane(again=True)
 
-    @on(RowPane.Failed)
-    def _show_why(self, failed: RowPane.Failed) -> None:
-        # If the store is unavailable, the list says so, and the preview stays.
-        if not failed.failure.is_passing:
-            self.pane.show_line(Paragraph(failed.failure.content))
-
-    def unmark(self) -> None:
-        self.list.unmark()
+    def _show_why(self, failure: Failure | None) -> None:
+        # If the store is unavailable, the list shows that, and the preview does not change.
+        if failure is not None and not failure.is_passing:
+            self.pane.show_line(Paragraph(failure.content))
 
     def action_scroll_pane(self, pages: int) -> None:
         self.pane.action_scroll_pages(pages)

@@ -1,12 +1,13 @@
 """The base of all dialogs, and the dialogs that screens share: confirm, facts, choose."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
@@ -15,7 +16,7 @@ from resumes.store.store import Store
 from tui import clipboard
 from tui.keys import Place, bindings, shown_key
 from tui.session import UiSession
-from tui.store_calls import Failure, call
+from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import joined, safe, show_message
 from tui.widgets.bars import ErrorLine, KeyLine, Note
 from tui.widgets.forms import SafeInput, TextButton
@@ -27,34 +28,27 @@ T = TypeVar("T")
 
 
 class Dialog(ModalScreen[T | None], Generic[T]):
-    """A box with a title, fields and buttons. Its result is None when it is canceled.
+    """A box with a title, fields and buttons. Its result is None if it is canceled.
 
-    A dialog sets VERB, passes its fields to `__init__`, and defines `submit`, which ends with
-    `self.dismiss(result)`, and is only called if all lines can be parsed. A dialog that saves sets
-    `is_saving` in `submit` and starts a method under `@store_work()`, which dismisses it; `show_failure`
-    shows why saving failed. A problem is shown in the key line; a form overrides `show_problem` to show it
-    below the field (`PlanForm`).
+    A subclass sets VERB, passes its fields to `__init__`, and defines `submit`, which ends with
+    `self.dismiss(result)` or `self.save(…)`. `submit` is called only if all input can be parsed.
+    Problems are shown in the key line; `CheckedDialog` shows them below the fields instead.
 
-    A screen opens it with `await self.app.push_screen_wait(dialog)` in an action under
-    `@store_work()`. After any other `await`, the screen checks `self.is_active` first: the user may
-    have left it.
+    A screen opens a dialog with `await ask(self, dialog)` in a worker (`@work` or `@store_work()`).
     """
 
     BINDINGS = bindings(Place.DIALOG)
     VERB: ClassVar[str] = ""
-    """The label of the submit button; empty: the dialog has no buttons."""
+    """The label of the submit button; if it is empty, the dialog has no buttons."""
 
     LABELS: ClassVar[Mapping[str, str]] = {}
     """Labels of keys in this dialog's key line, by Textual's action."""
 
     AUTO_FOCUS = "SafeInput, PagedList, TextPane, Button"
-    """The first of these in the dialog gets the focus."""
+    """The first of these widgets in the dialog gets the focus."""
 
     enter_submits = True
-    """Whether enter in a line submits; in a form that creates, it moves to the button instead."""
-
-    is_saving = False
-    """Whether the input is being saved; until that ends the dialog stays open."""
+    """Whether enter in an input line submits; in forms for new items, it focuses the button."""
 
     def __init__(self, title: str, *fields: Widget) -> None:
         super().__init__()
@@ -78,57 +72,61 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         yield line
 
     def find_problem(self) -> tuple[str, SafeInput | None]:
-        """Return the first problem of the lines, and its line; empty and None if there is none."""
+        """Return the first problem of an input line, and the line; ("", None) if there is none."""
         problems = ((line.find_problem(), line) for line in self.query(SafeInput))
         return next(((problem, line) for problem, line in problems if problem), ("", None))
 
     def show_problem(self, problem: str) -> None:
-        """Show the problem of the input; empty for none."""
+        """Show the problem with the input; an empty string means that there is none."""
         if problem:
             show_message(self, problem, "warning")
-
-    def is_ready(self) -> bool:
-        """Return whether the input can be submitted; if not, show why and focus the line."""
-        problem, line = self.find_problem()
-        self.show_problem(problem)
-        if line is not None:
-            line.focus()
-        return line is None
 
     def submit(self) -> object:
         """Dismiss the dialog with the input, or begin to save it."""
 
+    @store_work()
+    async def save(self, store: Store, write: Callable[[Store], T]) -> None:
+        """Write in a thread, then dismiss the dialog with the result."""
+        self.dismiss(await call(store, write))
+
     def show_failure(self, failure: Failure) -> None:
         """Show why saving failed; the dialog stays open."""
-        self.is_saving = False
         self.show_problem(f"{failure.message}. Your input was kept. Press enter to retry.")
 
     @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """Dismiss the dialog without a result, unless it is saving."""
-        if self.is_saving:
+        if is_running(self, self.save):
             show_message(self, "Saving…")
         else:
             self.dismiss(None)
 
-    # Textual calls the decorated method of every class, overridden or not.
+    # Textual calls such a decorated method of a base class even if a subclass overrides it.
 
     @on(SafeInput.Submitted)
-    def _go_on(self) -> None:
-        """Submit, or move from a line to the button, so that a stray enter creates nothing."""
-        if self.enter_submits:
-            self._submit()
-        elif self.is_ready():
-            self.query_one("#submit").focus()
-
     @on(TextButton.Pressed, "#submit")
-    def _submit(self) -> None:
-        if not self.is_saving and self.is_ready():
+    def _go_on(self, event: Message) -> None:
+        """Submit, or move from a line to the button, so that a stray enter creates nothing.
+
+        If the input is invalid, show why and focus the line.
+        """
+        problem, line = self.find_problem()
+        self.show_problem(problem)
+        if line is not None:
+            line.focus()
+        elif isinstance(event, SafeInput.Submitted) and not self.enter_submits:
+            self.query_one("#submit").focus()
+        elif not is_running(self, self.save):
             self.submit()
 
 
+async def ask(screen: Screen[Any], dialog: Dialog[T]) -> T | None:
+    """Show the dialog and return its result. If the user has left the screen, just return None."""
+    return await screen.app.push_screen_wait(dialog) if screen.is_active else None
+
+
 class Chooser(Dialog[T]):
-    """Asks for a row, which is the result. `preset` is the key of the row to put the cursor on."""
+    """Asks for a row, which is the result. The cursor begins at the row with the key `preset`."""
 
     BINDINGS = bindings(Place.CHOOSER)
     LABELS = {"choose": "Choose"}
@@ -143,20 +141,15 @@ class Chooser(Dialog[T]):
         read: Callable[[Store], Sequence[T]],
         preset: str = "",
     ) -> None:
-        self._list: PagedList[T] = PagedList(columns, key, self._read_rows)
+        async def read_rows(cursor: str) -> PageRead[T]:
+            return PageRead(await call(store, read))
+
+        self._list: PagedList[T] = PagedList(columns, key, read_rows)
         self._list.select(preset)
         super().__init__(title, ErrorLine(), self._list)
-        self._store = store
-        self._read = read
 
-    async def _read_rows(self, cursor: str) -> PageRead[T]:
-        try:
-            rows = await call(self._store, self._read)
-        except Failure as failure:
-            self.query_one(ErrorLine).show(failure)
-            raise
-        self.query_one(ErrorLine).clear()
-        return PageRead(rows)
+    def on_mount(self) -> None:
+        self.watch(self._list, "failure", self.query_one(ErrorLine).show)
 
     @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
@@ -192,9 +185,9 @@ class FactsDialog(Dialog[None]):
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Asks a question; the result is True for yes. Cancel has the focus, or the line to type in.
+    """Asks for confirmation; the result is True for yes. Cancel or the input line has the focus.
 
-    With `typed` the user must type exactly that text to confirm.
+    If `typed` is given, the user must type exactly this text to confirm.
     """
 
     def __init__(
@@ -237,7 +230,7 @@ class TextDialog(Dialog[None]):
 
 
 def no_accounts(session: UiSession) -> Sequence[Content]:
-    """Return the lines of an empty list: no accounts, and how to create one unless read-only."""
+    """Return the lines of an empty list: there are no accounts, and how to create one."""
     there_are_none = safe("No accounts yet.")
     command = f"`{session.program} accounts create NAME`"
     if session.read_only:
@@ -250,7 +243,7 @@ def no_accounts(session: UiSession) -> Sequence[Content]:
 async def copy_one(
     screen: Screen[None], store: Store, facts: Iterable[Fact], *, instead: str = ""
 ) -> None:
-    """Ask which fact to copy, skipping empty ones; `instead` says what to do if it is too long."""
+    """Ask which fact to copy, and copy it. `instead` is advice in case the text is too long."""
     found = [fact for fact in facts if fact[1]]
     chooser = Chooser(
         store,
@@ -262,5 +255,5 @@ async def copy_one(
         key=lambda fact: fact[0],
         read=lambda _: found,
     )
-    if (fact := await screen.app.push_screen_wait(chooser)) is not None:
+    if (fact := await ask(screen, chooser)) is not None:
         clipboard.send(screen, fact[1], what=fact[0], instead=instead)

@@ -1,9 +1,7 @@
-"""The export dialog, and the export in a thread."""
+"""The export dialog, and the export, which runs in a thread."""
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -38,7 +36,7 @@ from tui.widgets.forms import Choices, LabelledField, SafeInput
 FOLDER: Final = "exported-resumes"
 MAX_PATH_CHARS = 4_000
 INDEX_TIMEOUT_S: Final = 30.0
-"""How long to wait until all resumes are in the search index."""
+"""How long to wait for the search index to include all resumes."""
 
 PDF, BOOK = "PDF", "PDFs in one book"
 KINDS: Final = {
@@ -57,19 +55,19 @@ NO, YES = "no", "yes"
 
 
 def page_options(choice: ExportChoice) -> PageOptions:
-    """Return how pages are drawn; layout and paper are for PDFs only."""
-    options = PageOptions(is_anonymous=choice.anonymous == YES)
+    """Return the page options of the choice. The layout and the paper apply only to PDFs."""
+    is_anonymous = choice.anonymous == YES
     if KINDS[choice.kind] is not ExportFormat.PDF:
-        return options
+        return PageOptions(is_anonymous=is_anonymous)
     layout = None if choice.layout == OWN else choice.layout
-    return replace(options, layout=layout, paper=PAPERS[choice.paper])
+    return PageOptions(layout, PAPERS[choice.paper], is_anonymous)
 
 
 class ExportDialog(Dialog[ExportChoice]):
     """Asks what to export, and how.
 
-    `chosen` names the given resumes; `listed`, if offered, names all that the list shows. `last` is what was
-    chosen last.
+    `chosen` describes the selected resumes; `listed` describes all listed resumes, or is None if
+    they cannot be exported. `last` is the previous choice.
     """
 
     VERB = "Export"
@@ -97,7 +95,7 @@ class ExportDialog(Dialog[ExportChoice]):
 
     @on(Choices.Changed)
     def show_options(self) -> None:
-        """Show the options that the format has."""
+        """Show the options that apply to the format."""
         kind = KINDS[self._kind.chosen]
         for each in self._for_pdf:
             each.display = kind is ExportFormat.PDF
@@ -123,7 +121,7 @@ def _check_folder(text: str) -> str:
 
 
 def _usual_folder() -> str:
-    with suppress(OSError):  # the working directory was removed
+    with suppress(OSError):  # the working directory may have been removed
         folder = str(Path.cwd() / FOLDER)
         if folder == safe_text(folder):
             return folder
@@ -139,40 +137,42 @@ def export_chosen(
     *,
     text: str | None,
 ) -> str:
-    """Export the resumes, or all that match `text`, or all if that is None, in a worker's thread.
+    """Export the resumes or, with `choice.is_all`, all that match `text` (None matches all).
 
-    Return a summary: how many, which failed, what was left out. Raises as `export_resumes`, and
-    InvalidArgument if the folder is that of an unknown user.
+    Must run in a worker's thread. Return a summary: how many were exported, which failed, what was
+    left out. Raises the same errors as `export_resumes`, and InvalidArgument if the folder belongs
+    to an unknown user.
     """
     try:
         target = Path(choice.folder).expanduser()
     except RuntimeError:
         raise InvalidArgument(f'No such user: "{choice.folder}"') from None
-    owner, settings, kind = (
-        accounts.get_account(store, account),
-        session.settings,
-        KINDS[choice.kind],
-    )
-    is_book, unsearched = choice.kind == BOOK, 0
+    owner, settings = accounts.get_account(store, account), session.settings
+    kind, is_book, unsearched = KINDS[choice.kind], choice.kind == BOOK, 0
+    worker = get_current_worker()
+
+    def check_canceled(_: int) -> None:
+        if worker.is_cancelled:  # the error also removes the draft
+            raise InvalidArgument("The export was canceled")
+
     with ExitStack() as stack:
         to: OutputFile | None = None
         if is_book or kind is ExportFormat.CSV:
             name = "book.pdf" if is_book else "resumes.csv"
             to = stack.enter_context(new_file(target, name))
-        resumes = _iter_chosen(store, owner.id, resume_ids)
+        resumes: Iterable[StoredResume] = _iter_chosen(store, owner.id, resume_ids)
         if choice.is_all:
             if text is not None:
                 timeout_s = 0.0 if session.read_only else INDEX_TIMEOUT_S
                 unsearched = search_index.catch_up(store, owner.id, timeout_s=timeout_s)
             resumes = iter_resumes(store, owner.id, text, is_typing=True)
-        resumes = _until_canceled(resumes)
         if is_book:
-            resumes = _until_canceled(list_for_book(resumes))
+            resumes = list_for_book(resumes)
         exporter = stack.enter_context(
             open_exporter(settings, account, kind, page_options(choice), is_book=is_book)
         )
         write = partial(exporter.write, target, overwrite=False)
-        summary = export_resumes(exporter, resumes, to or write)
+        summary = export_resumes(exporter, resumes, to or write, on_count=check_canceled)
     place = target if to is None else to.path
     said = f"Exported {counted(summary.exported - summary.existing, 'resume')} to {place}."
     if summary.existing:
@@ -193,18 +193,8 @@ def export_chosen(
 def _iter_chosen(
     store: Store, account_id: str, resume_ids: Sequence[str]
 ) -> Iterator[StoredResume]:
-    """Yield the resumes, without those deleted since they were listed. Raises NotFound if there is only
-    one."""
+    """Yield the resumes, but skip those deleted since they were listed. If there is only one ID, a
+    deleted resume raises NotFound."""
     for resume_id in resume_ids:
         with nullcontext() if len(resume_ids) == 1 else suppress(NotFound):
             yield stored_resumes.get_resume(store, account_id, resume_id)
-
-
-def _until_canceled(resumes: Iterable[StoredResume]) -> Iterator[StoredResume]:
-    """Yield the resumes. Raises InvalidArgument once the worker is canceled: a draft is then removed."""
-    worker = get_current_worker()
-    for resume in itertools.chain(resumes, [None]):
-        if worker.is_cancelled:
-            raise InvalidArgument("The export was canceled")
-        if resume is not None:
-            yield resume

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import chop_cells
 from textual.content import Content
 from textual.geometry import Size
 
@@ -18,7 +18,7 @@ from tui.widgets.text_pane import TextPane
 
 
 def fault_of(file: FileRow) -> Fault:
-    """Return the ledger's position of the error; for a bundle, that of its first problem."""
+    """Return the ledger's position of the error; for a bundle, the position of the first error."""
     if file.items is not None and file.items.problems:
         first = file.items.problems[0]
         return Fault(first.path, first.byte_offset, first.place)
@@ -42,9 +42,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Lines without control characters. `mark` None: the position of the error is unknown.
+    """Lines without control characters. `mark` is None if the position of the error is unknown.
 
-    `is_whole` is whether the ledger holds the whole file, or all that its analyzer wrote.
+    `is_whole` is whether the lines are complete; the ledger stores only the start of long sources.
     """
 
     lines: Sequence[str]
@@ -54,7 +54,7 @@ class SourceText:
 
 
 def lay_out(source: bytes, fault: Fault, title: str = "Source") -> SourceText:
-    """Return the bytes as lines, escaping what is not UTF-8 or not printable."""
+    """Return the bytes as lines, with invalid UTF-8 and unprintable characters escaped."""
     text = decoded(source)
     lines = text.split("\n")
     at, mark = find_fault(source, fault), None
@@ -72,13 +72,13 @@ def _shown(line: str) -> str:
 
 
 ABOVE_LINES: Final = 3
-"""Lines to show above the error."""
+"""The number of lines to show above the error."""
 
 NARROWEST: Final = 8
 
 Piece = tuple[int, str, int | None]
-"""What one screen line shows: the source line's number, 0 for a continuation; the text; and the
-index of the error in it, if any."""
+"""The content of a screen line: the source line's number, or 0 if it continues one; the text; and
+the index of the error in the text, if any."""
 
 
 class SourceLines(TextPane):
@@ -88,12 +88,8 @@ class SourceLines(TextPane):
     SourceLines { width: 1fr; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._source = SourceText((), None, is_whole=True)
-        self._drawn: list[Piece | Content] = []
-        self._fault_at: int | None = None
-        """The number of the screen line with the error."""
+    _source = SourceText((), None, is_whole=True)
+    _pieces: Sequence[Piece] = ()
 
     def show_source(self, source: SourceText | None) -> None:
         """Show the source at its error; hide the pane if there is no source."""
@@ -127,24 +123,18 @@ class SourceLines(TextPane):
     def _wrap(self) -> None:
         self._width = self._usable_width
         room = max(NARROWEST, self._width - self._gutter_cells)
-        self._drawn, self._fault_at = [], None
-        for piece in iter_pieces(self._source, room):
-            self._drawn.append(piece)
-            if piece[2] is not None:
-                self._fault_at = len(self._drawn) - 1
-                self._drawn.append(self._pointer(piece))
-        self.virtual_size = Size(self._width, len(self._drawn))
+        self._pieces = list(iter_pieces(self._source, room))
+        self.virtual_size = Size(self._width, len(self._pieces))
         self.refresh()
 
     def _scroll_to_fault(self) -> None:
-        top = 0 if self._fault_at is None else max(0, self._fault_at - ABOVE_LINES)
-        self.scroll_to(y=top, animate=False, force=True)
+        at = next((n for n, (*_, at) in enumerate(self._pieces) if at is not None), 0)
+        self.scroll_to(y=max(0, at - ABOVE_LINES), animate=False, force=True)
 
     def line(self, number: int) -> Content:
-        drawn = self._drawn[number] if number < len(self._drawn) else safe("")
-        if isinstance(drawn, Content):
-            return drawn
-        line, text, at = drawn
+        if number >= len(self._pieces):
+            return safe("")
+        line, text, at = self._pieces[number]
         gutter = f"{line or '':>{self._gutter_cells - 3}}"
         if at is None:
             return joined([safe(f"{gutter} │ ", "dim"), safe(text)])
@@ -157,30 +147,16 @@ class SourceLines(TextPane):
             ]
         )
 
-    def _pointer(self, piece: Piece) -> Content:
-        """Return the line below the error, which points at it."""
-        _, text, at = piece
-        blank = " " * (self._gutter_cells + cell_len(text[:at]))
-        mark = self._source.mark
-        where = "" if mark is None else f"^ line {mark.line}, column {mark.column}"
-        if len(blank) + len(where) > self._width:
-            where = "^"
-        return safe(f"{blank}{where}", "bold $text-error")
-
 
 def iter_pieces(source: SourceText, room_cells: int) -> Iterator[Piece]:
     """Yield the lines of the source, split where they are too long."""
     for number, line in enumerate(source.lines, 1):
-        mark = source.mark
-        at = mark.at if mark is not None and mark.line == number else None
-        begin = 0
+        at = source.mark.at if source.mark and source.mark.line == number else None
         if line.isascii():
             pieces = [line[i : i + room_cells] for i in range(0, len(line), room_cells)] or [""]
         else:
             pieces = chop_cells(line, room_cells)
         for part, text in enumerate(pieces):
-            is_last = part == len(pieces) - 1
-            end = begin + len(text)
-            is_here = at is not None and begin <= at and (at < end or is_last)
-            yield 0 if part else number, text, at - begin if at is not None and is_here else None
-            begin = end
+            is_here = at is not None and (at < len(text) or part == len(pieces) - 1)
+            yield 0 if part else number, text, at if is_here else None
+            at = None if at is None or is_here else at - len(text)

@@ -1,4 +1,4 @@
-"""Imported files: the rows of their list, failed ones first, and the details of one file."""
+"""Imported files: reading the rows of their list, and reading and showing one file's details."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from tui.widgets.window import PageRead, flipped
 
 PAGE_SIZE: Final = 100
 MAX_SEARCHES: Final = 5
-"""How many times 1,000 files are searched for a page of matches."""
+"""The most batches of 1,000 files that are searched for a page of matches."""
 
 SIGNS: Final = {
     FileOutcome.FAILED: ("✗", "$text-error"),
@@ -43,22 +43,20 @@ SIGNS: Final = {
 }
 """The sign and style of each outcome, shown next to its name."""
 
-HAS_WARNINGS: Final = ("!", "$text-warning")
-"""The sign and style of a file that is done with warnings."""
-
 
 @dataclass(frozen=True, slots=True)
 class ImportRow:
-    """A file and the pending request for it; None for none."""
+    """A file and the pending request for it, if any."""
 
     file: FileRow
     request: ImportRequest | None = None
 
 
 def position(row: ImportRow, *, is_newest_first: bool) -> str:
-    """Return the row's position, a text that increases along the list, even while its IDs decrease.
+    """Return the row's position, a text that increases along the list although file IDs decrease.
 
-    It ends in a dot and the account's ID: an imported account may have the file IDs of another.
+    It ends in a dot and the account's ID, because files of an imported account may have the same
+    IDs as files of another account.
     """
     file = row.file
     outcome = 0 if is_newest_first else ORDER.index(file.outcome)
@@ -74,9 +72,9 @@ def read_page(
     filtered_by: str,
     cursor: str,
 ) -> PageRead[ImportRow]:
-    """Return the page after the cursor, which is a position. None for account or outcome: all.
+    """Return the page after the cursor, a position. None as account or outcome means all.
 
-    With a filter, return the matches among a limited number of files: perhaps none, although more
+    With a filter, search only a limited number of files: the page may be empty although matches
     follow.
     """
     account_id = find_account_id(store, account)
@@ -85,7 +83,7 @@ def read_page(
     found: list[ImportRow] = []
     following: str | None = cursor
     for _ in range(MAX_SEARCHES):
-        # A page includes the files of all accounts with its last ID.
+        # The account's ID is not needed: a page includes all files that have its last file ID.
         before = following and flipped(following[1:].partition(".")[0])
         if is_newest_first:
             files = import_history.list_files(
@@ -112,12 +110,12 @@ def read_page(
 
 
 def find_account_id(store: Store, name: str | None) -> str | None:
-    """Return the ID of the account; None for None, which means all. Raises NotFound."""
+    """Return the ID of the account, or None if the name is None (all accounts). Raises NotFound."""
     return None if name is None else accounts.get_account(store, name).id
 
 
 def _words(file: FileRow) -> str:
-    """Return the text to filter the file by."""
+    """Return the text that the filter searches."""
     reason = "" if file.reason is None else f"{file.reason} {plain_words(file.reason)}"
     warnings = "warnings" if file.warnings else ""
     return f"{file.name} {file.account} {reason} {warnings}"
@@ -131,20 +129,21 @@ def _with_requests(store: Store, files: Sequence[FileRow]) -> list[ImportRow]:
     return [ImportRow(file, requests.get((file.account_id, file.claim_id))) for file in files]
 
 
-def outcome_content(file: FileRow, request: ImportRequest | None = None) -> Content:
-    """Return the outcome with its sign, or that the file is queued or being imported."""
+def outcome_content(row: ImportRow) -> Content:
+    """Return a sign and the outcome, or a note that the file is still being imported."""
+    file = row.file
     if file.is_under_way:
         return safe("… importing", "$text-accent")
     sign, style = SIGNS[file.outcome]
-    if request is not None:
+    if row.request is not None:
         sign, style = "↻", "$text-accent"
     elif file.outcome is FileOutcome.DONE and file.warnings:
-        sign, style = HAS_WARNINGS
+        sign, style = "!", "$text-warning"
     return joined([safe(sign, style), safe(file.outcome, style)], by=" ")
 
 
 def reason_cell(row: ImportRow) -> Content:
-    """Return the pending request for the file, or else why it is not done."""
+    """Return the pending request for the file, or else its progress, warnings or reason."""
     if row.request is not None:
         return safe(f"{row.request.action} requested", "italic")
     if row.file.is_under_way:
@@ -155,48 +154,47 @@ def reason_cell(row: ImportRow) -> Content:
 
 
 def _warned(file: FileRow) -> str:
-    """Return the number of warnings in words; empty for none."""
+    """Return the number of warnings in words; empty if there are none."""
     return counted(file.warnings, "warning") if file.warnings else ""
 
 
 def file_cell(row: ImportRow, account: str | None) -> Content:
-    """Return the account and the name of the file; only the name in the list of one account."""
+    """Return the file's account and name, or only the name in the list of one account."""
     name = row.file.name.removeprefix(f"{row.file.account}/")
     above = "" if account else f"{row.file.account}/"
     return joined([safe(above, "dim"), text_cell(name, "bold")])
 
 
 MAX_ITEMS: Final = 50
-"""Most resumes of a file to list."""
+"""The most resumes to list for a file."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileRead:
-    """The details of a file. `resumes` are the first that it created or duplicates.
+class FileRead(ImportRow):
+    """The details of a file. `resumes` are the first resumes that it created or that it repeats.
 
-    `source` is None if none is kept; `is_watched` is whether an importer is running that will
-    handle `request`.
+    `source` is None if no source is stored; `is_watched` is whether a running importer will handle
+    `request`.
     """
 
-    file: FileRow
-    request: ImportRequest | None
-    is_watched: bool
-    resumes: Sequence[Item]
-    source: SourceText | None
+    is_watched: bool = True
+    resumes: Sequence[Item] = ()
+    source: SourceText | None = None
     issues: Sequence[Issue] = ()
-    """All issues of a single-resume file that was kept whole, including the first."""
+    """All issues of the file, if it has one resume and the ledger holds the complete source."""
 
     path: Path | None = None
     """The file's current path, if it was found."""
 
 
 def read_file(
-    store: Store, *, account_id: str, claim_id: str, inbox: Path, before: FileRead | None = None
+    store: Store, file: FileRow, *, inbox: Path, before: FileRead | None = None
 ) -> FileRead:
     """Return the file's current state, reusing the parts of `before` that cannot have changed.
 
-    `inbox` is the inbox of the home, where the file may also be. Raises NotFound.
+    `inbox` is the home's inbox, which is also searched for the file. Raises NotFound.
     """
+    account_id, claim_id = file.account_id, file.claim_id
     file = import_history.get_file(store, claim_id, account_id=account_id)
     request = import_requests.find_request(store, account_id, claim_id)
     is_watched = request is None or request.root not in import_requests.list_unwatched_roots(store)
@@ -225,14 +223,14 @@ def _report_of(path: Path) -> Path:
 
 
 def folder_of(file: FileRow) -> str:
-    """Return the folder, relative to the watched one, that the file was moved into."""
+    """Return the folder, relative to the watched folder, that the file was moved into."""
     return outcome_folder(file.outcome, file.reason, file.account, file.claimed_at)
 
 
 def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
-    """Return all issues of an invalid resume; the ledger keeps only the first.
+    """Return all issues of an invalid resume, of which the ledger holds only the first.
 
-    Empty if the source is incomplete or no longer has the problem that the importer found.
+    Return no issues if the source is incomplete or no longer has the problem that was found.
     """
     if file.reason != Reason.INVALID_RESUME or len(source) != file.size_bytes:
         return ()
@@ -249,7 +247,7 @@ LABEL_CELLS: Final = 11
 
 
 def file_paragraphs(read: FileRead) -> list[Paragraph]:
-    """Return the outcome and what to do about it, then the file, then its content."""
+    """Return the outcome and what to do about it, then facts about the file and its content."""
     return [
         *_verdict(read),
         *_request(read),
@@ -260,8 +258,8 @@ def file_paragraphs(read: FileRead) -> list[Paragraph]:
 
 
 def _verdict(read: FileRead) -> Iterator[Paragraph]:
-    file, request, issues = read.file, read.request, read.issues
-    outcome = outcome_content(file, request).stylize("bold")
+    file, issues = read.file, read.issues
+    outcome = outcome_content(read).stylize("bold")
     if file.is_under_way:
         yield Paragraph(outcome)
         return
@@ -286,7 +284,7 @@ def _verdict(read: FileRead) -> Iterator[Paragraph]:
 
 
 def _with_keys(hint: str, claim_id: str) -> str:
-    """Return the hint with the keys of this screen in place of commands."""
+    """Return the hint, with commands replaced by the keys of this screen."""
     for command, key in (
         (f"run `resumes imports retry {claim_id}`", "press t to retry"),
         (f"with `resumes imports retry {claim_id}`", "with t"),
@@ -334,12 +332,9 @@ def filed_in(file: FileRow) -> str:
 
 
 def _contents(read: FileRead) -> Iterator[Paragraph]:
-    """Yield, for a bundle, the number of resumes and their problems; then the resumes' IDs."""
+    """For a bundle, yield the number of resumes and their problems; then yield the resume IDs."""
     if (items := read.file.items) is not None:
-        counts = zip(ORDER, (items.failed, items.held, items.duplicate, items.done), strict=True)
-        parts = [f"{count:,} {outcome}" for outcome, count in counts if count]
-        total = f"{items.total:,}"
-        yield _fact("Resumes", f"{total}: {', '.join(parts)}" if parts else total)
+        yield _fact("Resumes", items.counts)
         if items.skipped:
             yield _fact("Skipped", f"{counted(items.skipped, 'member')}, named in the report")
         for problem in items.problems:
@@ -365,7 +360,7 @@ def _fact(label: str, value: str) -> Paragraph:
 
 
 def copyables(read: FileRead) -> Iterator[Fact]:
-    """Yield the facts that can be copied; the reason with the path in the document."""
+    """Yield the facts that can be copied. The reason includes the path in the document."""
     file = read.file
     is_included = file.path is None or file.path in (file.message or "")
     parts = [file.reason, file.message, None if is_included else file.path]
@@ -376,7 +371,7 @@ def copyables(read: FileRead) -> Iterator[Fact]:
 
 
 def why_not(file: FileRow, action: RequestKind) -> str | None:
-    """Return why the action does not apply to the file; None if it does."""
+    """Return why the action does not apply to the file, or None if it does."""
     if file.is_under_way:
         return "This file is being imported right now."
     if file.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE):
@@ -389,8 +384,8 @@ def why_not(file: FileRow, action: RequestKind) -> str | None:
     return None
 
 
-class FileView(Container, RowPane[FileRow]):
-    """Shows a file's outcome, with its source at the error below."""
+class FileView(Container, RowPane[ImportRow]):
+    """Shows a file's outcome and, below it, the source, scrolled to the error."""
 
     DEFAULT_CSS = """
     FileView { width: 1fr; height: 1fr; layout: vertical; }
@@ -410,21 +405,16 @@ class FileView(Container, RowPane[FileRow]):
         self.read: FileRead | None = None
         """The file that is shown; None if there is none, or a failure is shown."""
 
-    def key_of(self, wanted: FileRow) -> object:
-        return wanted.account_id, wanted.claim_id
+    def key_of(self, wanted: ImportRow) -> object:
+        return wanted.file.account_id, wanted.file.claim_id
 
-    def reading(self, wanted: FileRow) -> Callable[[Store], FileRead]:
-        return partial(
-            read_file,
-            account_id=wanted.account_id,
-            claim_id=wanted.claim_id,
-            inbox=self.session.settings.inbox,
-            before=self.read,
-        )
+    def reading(self, wanted: ImportRow) -> Callable[[Store], FileRead]:
+        inbox = self.session.settings.inbox
+        return partial(read_file, file=wanted.file, inbox=inbox, before=self.read)
 
     def show_read(self, read: FileRead) -> None:
         before, self.read = self.read, read
-        is_same = before is not None and before.file.claim_id == read.file.claim_id
+        is_same = before is not None and self.key_of(before) == self.key_of(read)
         self.text.show(file_paragraphs(read), from_start=not is_same)
         if before is None or not is_same or before.source != read.source:
             self._source.show_source(read.source)
@@ -438,9 +428,3 @@ class FileView(Container, RowPane[FileRow]):
         """Scroll the source, or the text if there is no source, down by this many screens."""
         shown = self._source if self._source.display else self.text
         shown.action_scroll_pages(pages)
-
-    def focus_other(self) -> bool:
-        """Focus the other pane; return False if there is none."""
-        if self._source.display:
-            (self._source if self.text.has_focus else self.text).focus()
-        return self._source.display

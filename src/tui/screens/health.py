@@ -1,14 +1,15 @@
-"""The health screen: metrics, findings, and the remedy of each."""
+"""The health screen: metrics, and findings with their remedies."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from math import ceil
 
 from textual import on
+from textual.app import ComposeResult
+from textual.containers import ItemGrid
 from textual.content import Content
-from textual.geometry import Size as Cells
 from textual.reactive import reactive
 from textual.widget import Widget
+from textual.widgets import Static
 
 from resumes.durations import span
 from resumes.health.checks import iter_findings
@@ -22,7 +23,7 @@ from tui.keys import Place, Target, bindings
 from tui.screens.base import ListScreen
 from tui.screens.dialogs import TextDialog
 from tui.session import UiSession
-from tui.text import NONE, joined, safe, show_message, stacked
+from tui.text import NONE, joined, safe, show_message
 from tui.widgets.bars import Glance
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -37,12 +38,12 @@ SIGNS = {
 
 
 def sign_of(finding: Finding) -> tuple[str, str]:
-    """Return the sign and its style; a finding about a process that is not running has no tick."""
+    """Return the sign and its style; a process that is not running gets a circle, not a tick."""
     return ("○", "$text-muted") if finding.is_idle else SIGNS[finding.severity]
 
 
 def remedy_line(finding: Finding) -> Content:
-    """Return the remedy, or that nothing needs to be done."""
+    """Return the finding's remedy, or a note that there is nothing to do."""
     if finding.remedy is None:
         return safe("Nothing to do.", "dim")
     _, style = SIGNS[finding.severity]
@@ -63,7 +64,7 @@ def read_health(store: Store, *, session: UiSession) -> PageRead[Finding]:
     metrics = read_metrics(store, session.cache)
     installation = installation_of(store, session.settings, session.program)
     found = iter_findings(installation, session.cache)
-    # A stable sort keeps related checks in their order.
+    # The sort is stable, so related checks stay in order.
     states = list(SIGNS)
     worst_first = sorted(found, key=lambda finding: states.index(finding.severity))
     return PageRead(worst_first, about=metrics)
@@ -93,61 +94,43 @@ def read_glance(store: Store, *, session: UiSession) -> Glance:
 
 LABEL_CELLS = 10
 GAUGE_CELLS = 39
-"""Two side by side fit into 80 cells."""
+"""The width of a gauge; two gauges fit side by side into 80 cells."""
 
 
-def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
-    """Return the label and value of each gauge."""
-    files, age_s, size = gauges.files, gauges.oldest_request_s, gauges.size
-    log = "" if size.log_bytes is None else f" + {in_bytes(size.log_bytes)} log"
-    free = NONE if gauges.free_bytes is None else f"{in_bytes(gauges.free_bytes)} free"
-    running = f"{gauges.live_importers} running, {counted(gauges.waiting_files, 'file')} waiting"
-    return [
-        ("Store", f"{in_bytes(size.data_bytes)}{log}"),
-        ("Resumes", f"{gauges.resumes:,} in {counted(gauges.accounts, 'account')}"),
-        ("Disk", free),
-        ("Importers", running if gauges.live_importers else "none running"),
-        (
-            "Files",
-            f"{files[FileOutcome.DONE]:,} done, {files[FileOutcome.FAILED]:,} failed, "
-            f"{files[FileOutcome.HELD]:,} held",
-        ),
-        ("Pending", "none" if age_s is None else f"oldest: {span(age_s)}"),
-    ]
-
-
-def gauge_lines(gauges: InstallationMetrics, width_cells: int) -> list[Content]:
-    """Return the gauges in as few rows as the width allows, evenly filled."""
-    cells = []
-    for label, value in gauge_texts(gauges):
-        gauge = joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
-        cells.append(gauge.truncate(GAUGE_CELLS - 1, ellipsis=True, pad=True) + safe(" "))
-    lines = ceil(len(cells) / max(1, width_cells // GAUGE_CELLS))
-    columns = ceil(len(cells) / lines)
-    return [joined(cells[at : at + columns]) for at in range(0, len(cells), columns)]
-
-
-class GaugeLines(Widget):
-    """Shows the metrics last read, fitted to the width."""
+class Gauges(ItemGrid):
+    """Shows the latest metrics in as few rows as the width allows, evenly distributed."""
 
     DEFAULT_CSS = """
-    GaugeLines { height: auto; text-wrap: nowrap; }
+    Gauges Static { padding-right: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
-    gauges: reactive[InstallationMetrics | None] = reactive(None, layout=True)
+    metrics: reactive[InstallationMetrics | None] = reactive(None, recompose=True)
 
     def __init__(self) -> None:
-        super().__init__(classes="panel -thin")
+        super().__init__(min_column_width=GAUGE_CELLS, regular=True, classes="panel -thin")
+        self.styles.grid_columns = str(GAUGE_CELLS)
         self.border_title = safe("Installation")
 
-    def render(self) -> Content:
-        return stacked(gauge_lines(self.gauges, self.size.width) if self.gauges else [])
-
-    def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
-        return len(gauge_lines(self.gauges, width)) if self.gauges else 0
+    def compose(self) -> ComposeResult:
+        if (metrics := self.metrics) is None:
+            return
+        files, age_s, size = metrics.files, metrics.oldest_request_s, metrics.size
+        log = "" if size.log_bytes is None else f" + {in_bytes(size.log_bytes)} log"
+        free = NONE if metrics.free_bytes is None else f"{in_bytes(metrics.free_bytes)} free"
+        live, waiting = metrics.live_importers, counted(metrics.waiting_files, "file")
+        outcomes = FileOutcome.DONE, FileOutcome.FAILED, FileOutcome.HELD
+        for label, value in (
+            ("Store", f"{in_bytes(size.data_bytes)}{log}"),
+            ("Resumes", f"{metrics.resumes:,} in {counted(metrics.accounts, 'account')}"),
+            ("Disk", free),
+            ("Importers", f"{live} running, {waiting} waiting" if live else "none running"),
+            ("Files", ", ".join(f"{files[outcome]:,} {outcome}" for outcome in outcomes)),
+            ("Pending", "none" if age_s is None else f"oldest: {span(age_s)}"),
+        ):
+            yield Static(joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)]))
 
 
 def find_link(finding: Finding) -> Target | None:
-    """Return a link to the subject of the finding; None if no screen shows it."""
+    """Return a link to the subject of the finding, or None if no screen shows the subject."""
     match finding.subject:
         case "files" | "requests":
             is_outcome = finding.about in set(FileOutcome)
@@ -160,7 +143,7 @@ def find_link(finding: Finding) -> Target | None:
 
 
 class HealthScreen(ListScreen[Finding]):
-    """All findings, worst first, below the metrics of the installation."""
+    """Shows all findings, worst first, below the metrics of the installation."""
 
     MODE = "health"
     REFRESH_S = 5.0
@@ -171,7 +154,7 @@ class HealthScreen(ListScreen[Finding]):
 
     def __init__(self, session: UiSession) -> None:
         super().__init__(session)
-        self._gauges = GaugeLines()
+        self._gauges = Gauges()
         self._remedy = TextPane()
         self._remedy.can_focus = False
         self._remedy.add_class("panel")
@@ -204,7 +187,7 @@ class HealthScreen(ListScreen[Finding]):
         return partial(read_health, session=self.session)
 
     def page_arrived(self, read: PageRead[Finding]) -> Sequence[Content]:
-        self._gauges.gauges = read.about
+        self._gauges.metrics = read.about
         return ()
 
     def heading(self) -> Iterable[Content]:

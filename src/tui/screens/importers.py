@@ -1,8 +1,8 @@
-"""The overview above the imports: importers, files waiting, files by outcome."""
+"""The overview above the imports: importers, waiting files, files by outcome."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache, partial
 from typing import Final
 
 from textual import work
@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from resumes.durations import span
-from resumes.health.findings import installation_of
+from resumes.health.metrics import QueryCache
 from resumes.store import import_history, importers
 from resumes.store.import_history import ORDER, FileCount
 from resumes.store.importers import ImporterState, SeenImporter
@@ -22,21 +22,20 @@ from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, stacked
 
 MIN_BACKLOG: Final = 10
-"""No progress is shown below this many files: they are imported before a count can be read."""
+"""The fewest files for which progress is shown: fewer are imported before they can be counted."""
 
 BAR_CELLS: Final = 20
 MAX_IMPORTERS: Final = 3
-"""Importers with a line of their own."""
+"""The most importers that are shown on a line of their own."""
 
 HEALTHY: Final = {ImporterState.OK: "$text-success", ImporterState.POLLING: "$text-success"}
 
 
 def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content]:
-    """Yield the state of each importer; if none is live, `start` is the command to start one."""
+    """Yield the state of each importer and, if none is running, the command `start`."""
     live = [importer for importer in seen if importer.is_live]
     watched = {importer.root for importer in live}
-    silent = [importer for importer in seen if not importer.is_live]
-    shown = [*live, *(importer for importer in silent if importer.root not in watched)]
+    shown = [*live, *(importer for importer in seen if importer.root not in watched)]
     for importer in shown[:MAX_IMPORTERS]:
         if not importer.is_live:
             text = f"○ {importer.root}: importer has not responded for {span(importer.age_s)}"
@@ -60,13 +59,6 @@ def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content
         yield safe(f"○ Importer not running. Start it with `{start}`.", "bold $text-warning")
 
 
-TALLY_EVERY_S: Final = 2.0
-"""How often files are counted while counting is fast."""
-
-TALLY_TIMES: Final = 50
-"""Counting slows as the ledger grows; it may take at most 1/TALLY_TIMES of the time."""
-
-
 class Overview(Static):
     """Shows the running importers, the files by outcome, and the progress of waiting files."""
 
@@ -74,85 +66,52 @@ class Overview(Static):
     Overview { height: auto; max-height: 9; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
-    def __init__(
-        self, session: UiSession, *, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, session: UiSession) -> None:
         super().__init__(safe("…", "dim"), classes="panel -thin")
         self.border_title = safe("Importers")
         self._session = session
-        self._monotonic = monotonic
+        self._cache = QueryCache()
         self._most = 0
-        """The most files that were waiting at once since none were."""
-
-        self._watching: tuple[Sequence[SeenImporter], str] | None = None
-        self._tallies: Sequence[FileCount] | None = None
-        self._tally_due_s = 0.0
-        self._is_outdated = False
-
-    def restart(self, account: str | None) -> None:
-        """Start over with the files of another account."""
-        self.workers.cancel_node(self)
-        self._tallies = None
-        self.read(account, recounts=True)
+        """The highest number of waiting files since the last time that there were none."""
 
     def read(self, account: str | None, *, recounts: bool = False) -> None:
-        """Read the importers, and count files again when due; with `recounts`, immediately."""
-        self._is_outdated |= recounts
-        # Asking again would discard the call in progress.
-        if not is_running(self, self._read_importers):
-            self._read_importers()
-        is_due = self._is_outdated or self._monotonic() >= self._tally_due_s
-        if is_due and not is_running(self, self._read_tallies):
-            self._is_outdated = False
-            self._read_tallies(account)
+        """Read the importers and the account's file counts; `recounts` discards cached counts."""
+        if recounts:
+            self._cache.clear()
+        # Starting the worker again would discard its read in progress.
+        if recounts or not is_running(self, self._read):
+            self._read(account)
 
-    # Failures are shown by the list, which is read at the same time.
-
-    @work
-    async def _read_importers(self) -> None:
+    @work(exclusive=True, description="")
+    async def _read(self, account: str | None) -> None:
+        store = self._session.store
+        # The list, which is read at the same time, shows why reading failed.
         with suppress(Failure):
-            self._watching = await call(self._session.store, read_watching, session=self._session)
-            self._draw()
+            seen = await call(store, importers.list_importers)
+            self._draw(seen, await call(store, partial(self._cache.get, counting(account))))
 
-    @work
-    async def _read_tallies(self, account: str | None) -> None:
-        begin_s = self._monotonic()
-        try:
-            self._tallies = await call(self._session.store, read_tallies, account=account)
-        except Failure:
-            self._is_outdated = True
-            return
-        now_s = self._monotonic()
-        self._tally_due_s = now_s + max(TALLY_EVERY_S, TALLY_TIMES * (now_s - begin_s))
-        self._draw()
-
-    def _draw(self) -> None:
-        """Show `✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; then the importers."""
-        # The counts come first: on a low terminal the last importers are cut off.
+    def _draw(self, seen: Sequence[SeenImporter], tallies: Sequence[FileCount]) -> None:
+        """Show `✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`, then the importers."""
+        # The counts come first because the last lines are cut off on a low terminal.
         counts = list[Content]()
-        for outcome in ORDER if self._tallies is not None else ():
-            files = sum(tally.files for tally in self._tallies or () if tally.outcome is outcome)
+        for outcome in ORDER:
+            files = sum(tally.files for tally in tallies if tally.outcome is outcome)
             sign, style = SIGNS[outcome]
             counts.append(safe(f"{sign} {files:,} {outcome}", style if files else "dim"))
-        lines = [joined(counts, by="   ") if counts else safe("counting…", "dim")]
-        if self._watching is not None:
-            seen, start = self._watching
-            waiting = importers.count_waiting(seen)
-            self._most = max(self._most, waiting) if waiting else 0
-            if waiting and self._most >= MIN_BACKLOG:
-                filled = BAR_CELLS * (self._most - waiting) // self._most
-                bar = "█" * filled + "░" * (BAR_CELLS - filled)
-                lines.append(safe(f"{bar} {waiting:,} waiting"))
-            lines += importer_lines(seen, start)
-        self.update(stacked(lines))
+        lines = [joined(counts, by="   ")]
+        waiting = importers.count_waiting(seen)
+        self._most = max(self._most, waiting) if waiting else 0
+        if waiting and self._most >= MIN_BACKLOG:
+            filled = BAR_CELLS * (self._most - waiting) // self._most
+            bar = "█" * filled + "░" * (BAR_CELLS - filled)
+            lines.append(safe(f"{bar} {waiting:,} waiting"))
+        start = f"{self._session.program} up"
+        self.update(stacked([*lines, *importer_lines(seen, start)]))
 
 
-def read_watching(store: Store, *, session: UiSession) -> tuple[Sequence[SeenImporter], str]:
-    """Return the importers seen within a day, and the command to start one on the inbox."""
-    installation = installation_of(store, session.settings, session.program)
-    return importers.list_importers(store), installation.command_line("up")
-
-
-def read_tallies(store: Store, *, account: str | None) -> Sequence[FileCount]:
-    """Count the files of the account, or of all, by outcome."""
-    return import_history.count_files(store, account_id=find_account_id(store, account))
+@cache
+def counting(account: str | None) -> Callable[[Store], Sequence[FileCount]]:
+    """Return a function that counts files by outcome; repeated calls return the same function."""
+    return lambda store: import_history.count_files(
+        store, account_id=find_account_id(store, account)
+    )

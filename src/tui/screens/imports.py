@@ -1,7 +1,7 @@
 """The imports screen: list, retry, release, a file's page and its resumes."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -11,6 +11,7 @@ from textual import on, work
 from textual.content import Content
 from textual.widget import Widget
 
+from resumes.clock import timestamp
 from resumes.editor import edit
 from resumes.errors import InvalidArgument, NotFound
 from resumes.health.findings import installation_of
@@ -18,19 +19,26 @@ from resumes.import_reasons import plain_words
 from resumes.store import import_history, import_ledger, import_requests
 from resumes.store.import_history import ORDER, FileRow
 from resumes.store.import_ledger import FileOutcome, Item
-from resumes.store.import_requests import STATES, RequestKind
+from resumes.store.import_requests import (
+    STATES,
+    RequestKind,
+    describe_queued,
+    request_all_files,
+    request_files,
+)
 from resumes.store.store import Store
 from resumes.text import counted, in_bytes
 from tui.keys import Place, Target, bindings
 from tui.screens.base import (
     NEWEST_FIRST,
+    ListScreen,
     ModeScreen,
     Order,
     RowPane,
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Chooser, ConfirmDialog, copy_one
+from tui.screens.dialogs import Chooser, ConfirmDialog, ask, copy_one
 from tui.screens.file_views import (
     FileRead,
     FileView,
@@ -55,14 +63,14 @@ from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.window import PageRead
 
 MAX_FOLLOWED: Final = 20
-"""Queued files whose outcome is announced; others only appear in the list."""
+"""The most queued files whose outcomes are announced; others are only updated in the list."""
 
 MAX_NAME_CHARS: Final = 60
-"""Longest file name in a message, which has one line."""
+"""The maximum length of a file name in a message, which must fit on one line."""
 
 
 def read_now(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
-    """Return the current state of the files that are still in the list."""
+    """Return the current state of these files, except those that are no longer listed."""
     found = []
     for file in files:
         with suppress(NotFound):
@@ -71,10 +79,10 @@ def read_now(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
 
 
 MAX_CHOICES = 10_000
-"""Most resumes of a file to offer; the list of resumes has them all."""
+"""The most resumes of a file to choose from; the list of resumes contains all of them."""
 
 MAX_REASONS: Final = 6
-"""Most reasons that a question names."""
+"""The most reasons to list in a confirmation dialog."""
 
 CONSEQUENCES: Final = {
     RequestKind.RETRY: "Files that you have not fixed will fail again.",
@@ -83,20 +91,9 @@ CONSEQUENCES: Final = {
 
 
 def refused(file: FileRow) -> Sequence[str]:
-    """Return the actions (Textual's names) that would be refused for the file."""
+    """Return the actions, by Textual's names, that do not apply to the file."""
     hidden = [f"ask('{kind}')" for kind in RequestKind if why_not(file, kind) is not None]
     return [*hidden, "edit_file"] if "ask('retry')" in hidden else hidden
-
-
-def how_to_watch(
-    store: Store, *, session: UiSession, roots: Collection[str | None] | None
-) -> str | None:
-    """Return how to start an importer on an unwatched folder, of `roots` if given; or None."""
-    for root in import_requests.list_unwatched_roots(store):
-        if roots is None or root in roots:
-            installation = installation_of(store, session.settings, session.program)
-            return installation.how_to_watch(root)
-    return None
 
 
 REFRESH_S: Final = 1.0
@@ -110,32 +107,23 @@ class FileActions(ModeScreen):
     pane: FileView
 
     @abstractmethod
-    def chosen_files(self, verb: str) -> Sequence[FileRow]:
-        """Return the files to act on; if there are none, show why."""
+    def chosen_rows(self, verb: str, *, one: bool = False) -> Sequence[ImportRow]:
+        """Return the files to act on, or only `one`; if there are none, show why."""
 
-    @abstractmethod
-    async def find_read(self, verb: str) -> FileRead | None:
-        """Return the file to act on and its details; if there is none, show why, return None."""
-
-    @abstractmethod
     def follow_up(self, files: Sequence[FileRow]) -> None:
         """Show the requests for these files."""
-
-    @abstractmethod
-    def leave(self) -> None:
-        """Show the list without the dismissed files."""
+        self.action_reload()
 
     @store_work()
     async def action_ask(self, kind: str) -> None:
         """Request a retry or a release of the files."""
-        if files := await self._read_chosen(kind):
-            asked = await self._ask_for(files, RequestKind(kind))
+        if files := await self._find_now(kind):
+            await self._request(files, RequestKind(kind))
             self.unmark()
-            self.follow_up(asked)
 
-    async def _read_chosen(self, verb: str) -> Sequence[FileRow]:
-        """Return the current state of the files to act on; marked ones may have changed."""
-        if not (chosen := self.chosen_files(verb)):
+    async def _find_now(self, verb: str) -> Sequence[FileRow]:
+        """Return the current state of the files to act on; marked files may have changed."""
+        if not (chosen := [row.file for row in self.chosen_rows(verb)]):
             return []
         files = await call(self.session.store, read_now, files=chosen)
         if not files:
@@ -143,34 +131,28 @@ class FileActions(ModeScreen):
             self.unmark()
         return files
 
-    async def _ask_for(self, files: Sequence[FileRow], action: RequestKind) -> Sequence[FileRow]:
-        """Request the action for the files that it applies to; return those."""
+    async def _request(self, files: Sequence[FileRow], action: RequestKind) -> None:
+        """Request the action for the files that it applies to; if there are none, show why."""
         fitting = [file for file in files if why_not(file, action) is None]
-        if not fitting:
-            show_message(self, why_not(files[0], action) or "")
-            return []
-        await call(self.session.store, import_requests.request_files, fitting, action)
-        await self.show_queued(len(fitting), action, {file.root for file in fitting})
-        return fitting
-
-    async def show_queued(
-        self, files: int, action: RequestKind, roots: Collection[str | None] | None = None
-    ) -> None:
-        """Show how many files were queued, and how to start an importer if none is running."""
-        session = self.session
-        start = await call(session.store, how_to_watch, session=session, roots=roots)
-        what = f"Queued {counted(files, 'file')} for {action}"
-        if start is None:
-            them = "it" if files == 1 else "them"
-            show_message(self, f"{what}; the importer will process {them} within a second.")
+        if fitting:
+            await self.queue(action, partial(request_files, files=fitting, action=action))
+            self.follow_up(fitting)
         else:
-            show_message(self, f"{what}, but no importer is running: {start}.", "warning")
+            show_message(self, why_not(files[0], action) or "")
+
+    async def queue(self, action: RequestKind, request: Callable[[Store], int]) -> None:
+        """Make the requests; show how many files were queued and, if no importer is running, how to
+        start one."""
+        session, since = self.session, timestamp(self.session.store.clock())
+        how_to = installation_of(session.store, session.settings, session.program).how_to_watch
+        describe = partial(describe_queued, action=action, since=since, how_to_watch=how_to)
+        text, is_watched = await call(session.store, lambda store: describe(store, request(store)))
+        show_message(self, text, "information" if is_watched else "warning")
 
     @store_work()
     async def action_dismiss_files(self) -> None:
-        """Dismiss the failed ones of the files, after asking."""
-        files = await self._read_chosen("dismiss")
-        if not files or not self.is_active:
+        """Dismiss the chosen files that failed, after confirmation."""
+        if not (files := await self._find_now("dismiss")):
             return
         failed = [file for file in files if why_not(file, RequestKind.RETRY) is None]
         if not failed:
@@ -183,55 +165,60 @@ class FileActions(ModeScreen):
             consequence="Dismissed files no longer count as failed and disappear from this list. The files themselves stay where they are.",
             verb="Dismiss",
         )
-        if await self.app.push_screen_wait(dialog):
+        if await ask(self, dialog):
             await call(self.session.store, import_requests.dismiss_files, failed)
             show_message(self, f"Dismissed {what[-MAX_NAME_CHARS:]}.")
-            self.leave()
+            self.unmark()
+            if isinstance(self, ListScreen):
+                self.action_reload()
+            else:
+                self.dismiss()
+
+    async def read_chosen(self, verb: str) -> FileRead | None:
+        """Return the details of the file to act on; if there is none, show why and return None."""
+        for row in self.chosen_rows(verb, one=True):
+            read = await call(self.session.store, self.pane.reading(row))
+            return read if self.is_active else None
+        return None
 
     @store_work(exclusive=True)
     async def action_copy(self) -> None:
-        if (read := await self.find_read("copy")) is not None:
+        if (read := await self.read_chosen("copy")) is not None:
             await copy_one(self, self.session.store, copyables(read))
 
     @store_work()
     async def action_edit_file(self) -> None:
         """Open the failed file in the editor, and request a retry if it was changed."""
-        read = await self.find_read("edit")
+        read = await self.read_chosen("edit")
         if read is not None and self._edit(read):
-            self.follow_up(await self._ask_for([read.file], RequestKind.RETRY))
+            await self._request([read.file], RequestKind.RETRY)
 
     def _edit(self, read: FileRead) -> bool:
-        """Open the editor; return whether the file was changed, and if not, show why."""
-        refusal = why_not(read.file, RequestKind.RETRY)
-        if refusal is None and read.path is None:
-            refusal = f"The file is no longer in {folder_of(read.file)} of {read.file.root}."
-        if refusal is None and read.path is not None and read.path.suffix in BINARY:
-            refusal = "This kind of file cannot be edited as text."
-        if refusal is not None or read.path is None:
-            show_message(self, refusal or "")
-            return False
+        """Open the editor and return whether the file was changed; if it was not, show why."""
+        file, path = read.file, read.path
         mark = None if read.source is None else read.source.mark
-        try:
-            line = None if mark is None else mark.line
-            is_changed = edit(read.path, line, self.handed_over)
-        except InvalidArgument as error:
-            show_message(self, f"{error.message}.", "error")
-            return False
-        if not is_changed:
-            show_message(self, "The file was not changed.")
-        return is_changed
+        line = None if mark is None else mark.line
+        if (refusal := why_not(file, RequestKind.RETRY)) is not None:
+            show_message(self, refusal)
+        elif path is None:
+            show_message(self, f"The file is no longer in {folder_of(file)} of {file.root}.")
+        elif path.suffix in BINARY:
+            show_message(self, "This kind of file cannot be edited as text.")
+        else:
+            try:
+                if edit(path, line, self.handed_over):
+                    return True
+                show_message(self, "The file was not changed.")
+            except InvalidArgument as error:
+                show_message(self, f"{error.message}.", "error")
+        return False
 
 
-class FileScreen(RowScreen[FileRow], FileActions):
+class FileScreen(RowScreen[ImportRow], FileActions):
     """A file's page."""
 
     pane: FileView
     MODE = "imports"
-    WAITED_FOR = (
-        FileActions.action_ask,
-        FileActions.action_dismiss_files,
-        FileActions.action_edit_file,
-    )
     BINDINGS = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }
@@ -242,19 +229,13 @@ class FileScreen(RowScreen[FileRow], FileActions):
     FileScreen.-narrow FileView > SourceLines { width: 1fr; height: 3fr; }
     """
 
-    def __init__(self, listed: "ImportsScreen", file: FileRow, *, is_linked: bool) -> None:
-        super().__init__(
-            listed,
-            FileView(listed.session, can_focus_text=True),
-            file,
-            is_linked=is_linked,
-        )
-        self._file = file
-        """The file shown and acted on: as in the list, later as last read."""
+    def __init__(self, listed: "ImportsScreen", row: ImportRow, *, is_linked: bool) -> None:
+        pane = FileView(listed.session, can_focus_text=True)
+        super().__init__(listed, pane, row, is_linked=is_linked)
 
     @property
     def name_here(self) -> str:
-        return self._file.name
+        return (self.pane.read or self.wanted).file.name
 
     def on_mount(self) -> None:
         self.set_interval(self.session.refresh_s or REFRESH_S, self._refresh_file)
@@ -266,8 +247,8 @@ class FileScreen(RowScreen[FileRow], FileActions):
     @on(RowPane.Shown)
     def _show_file(self, shown: RowPane.Shown) -> None:
         read: FileRead = shown.read
-        self._file = self.wanted = read.file
-        self.pane.text.border_title = self.titled(outcome_content(read.file, read.request))
+        self.wanted = read
+        self.pane.text.border_title = self.titled(outcome_content(read))
         hidden = [
             *refused(read.file),
             *(["open_resume"] if all(resume.is_deleted for resume in read.resumes) else []),
@@ -276,40 +257,26 @@ class FileScreen(RowScreen[FileRow], FileActions):
         self.query_one(KeyLine).labels = dict.fromkeys(hidden, "")
 
     def action_next_pane(self) -> None:
-        if not self.pane.focus_other():
+        before = self.focused
+        if self.focus_next() is before:
             show_message(self, "The source of imported files is not kept.")
 
-    def chosen_files(self, verb: str) -> Sequence[FileRow]:
-        return [self._file] if self._is_wanted_seen() else []
-
-    def follow_up(self, files: Sequence[FileRow]) -> None:
-        if files:
-            self.refresh_pane()
-
-    def leave(self) -> None:
-        self.dismiss()
-
-    def _is_wanted_seen(self) -> bool:
-        """Return whether the requested file is shown already; if not, show why."""
-        if self.pane.key_of(self.wanted) == self.pane.key_of(self._file):
-            return True
-        if self.pane.is_reading:
+    def chosen_rows(self, verb: str, *, one: bool = False) -> Sequence[ImportRow]:
+        pane = self.pane
+        if pane.read is None or pane.key_of(pane.read) == pane.key_of(self.wanted):
+            return [self.wanted]
+        if pane.is_reading:
             show_message(self, "Loading the next file…")
         else:
             show_message(self, "Could not load the next file. Press r to retry.")
-        return False
+        return []
 
-    async def find_read(self, verb: str) -> FileRead | None:
-        if not self._is_wanted_seen():
-            return None
-        if self.pane.read is None:
-            show_message(self, "Loading the file…")
-        return self.pane.read
-
-    @work
+    @store_work()
     async def action_open_resume(self) -> None:
-        """Open the file's resume; of a bundle, ask which."""
-        if (read := await self.find_read("open")) is None:
+        """Open the file's resume; if there are several, ask which one to open."""
+        # Reading again could take long, and `esc` does not leave the page meanwhile.
+        shown = self.wanted if isinstance(self.wanted, FileRead) else None
+        if (read := shown or await self.read_chosen("open")) is None:
             return
         file = read.file
         if not read.resumes:
@@ -330,15 +297,15 @@ class FileScreen(RowScreen[FileRow], FileActions):
                     store, file.account_id, file.claim_id, limit=MAX_CHOICES
                 ),
             )
-            item = await self.app.push_screen_wait(chooser)
+            item = await ask(self, chooser)
         if item is not None and item.is_deleted:
             show_message(self, "This resume was deleted.")
         elif item is not None:
             self.follow_link(Target("resumes", file.account, opens=item.resume_id))
 
 
-class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
-    """The files of one account or of all, and a preview of the file at the cursor."""
+class ImportsScreen(SplitScreen[ImportRow, ImportRow], FileActions):
+    """The files of one account or of all accounts, and a preview of the file at the cursor."""
 
     pane: FileView
     MODE = "imports"
@@ -355,10 +322,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         super().__init__(session, FileView(session, can_focus_text=False))
         self._outcome: FileOutcome | None = None
         self.overview = Overview(session)
-        self._followed: dict[object, FileRow] = {}
-        """Queued files by account and claim, whose outcome will be announced once."""
-        self._questions = 0
-        """Counts the uses of `action_ask_all`; a later one replaces an earlier one."""
+        self._followed: dict[tuple[str, str], FileRow] = {}
+        """Queued files, by account ID and claim ID, whose outcomes are still to be announced."""
 
     # The list.
 
@@ -371,7 +336,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         # The preview shows the reason.
         reason = () if self.is_split else (ListColumn("REASON", 20, reason_cell, 54),)
         return (
-            ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
+            ListColumn("OUTCOME", 11, outcome_content),
             ListColumn("FILE", 0, lambda row: file_cell(row, account)),
             *reason,
             ListColumn(
@@ -417,15 +382,15 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         yield safe(self.extent("no files"))
 
     def on_mount(self) -> None:
-        self.overview.read(self.account)
+        self.overview.read(self.account, recounts=True)
 
     def on_screen_resume(self) -> None:
-        # The file's outcome may have changed on its page.
+        # A filtered list is not refreshed regularly, but an outcome may have changed on a page.
         if self.filter.text:
             super().refresh_rows()
 
     def refresh_rows(self) -> None:
-        # Filtering many files again takes long.
+        # Filtering many files repeatedly would take too long.
         if not self.filter.text:
             super().refresh_rows()
         if self.is_active and self.query_one(ErrorLine).failure is None:
@@ -440,7 +405,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         with suppress(Failure):
             files = list(self._followed.values())
             for file in await call(self.session.store, read_now, files=files):
-                key = self.pane.key_of(file)
+                key = file.account_id, file.claim_id
                 if file.is_under_way or file.finished_at == self._followed[key].finished_at:
                     continue
                 del self._followed[key]
@@ -448,13 +413,11 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
                 show_message(
                     self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}"
                 )
-                self.list.refresh_rows(reloads=True)
-                self.overview.read(self.account, recounts=True)
+                self.action_reload()
 
     def action_reload(self, *, row: str = "") -> None:
         super().action_reload(row=row)
         self.overview.read(self.account, recounts=True)
-        self.refresh_pane()
 
     # Which files are shown.
 
@@ -470,76 +433,56 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         store = self.session.store
         account_id = await call(store, find_account_id, self.account)
         file = await call(store, import_history.get_file, claim_id, account_id=account_id)
-        # The next and previous file come from the list.
-        self.restart(keeps_rows=True, row=self.row_key(ImportRow(file)))
+        # The file's page finds the next and the previous file in the list.
+        self.list.restart(keeps_rows=True, row=self.row_key(ImportRow(file)))
         if self.is_active:  # the user may have left the screen
-            self._open(file, is_linked=True)
+            self.open_row(ImportRow(file), is_linked=True)
 
     def show_account(self, name: str | None) -> None:
-        self.overview.restart(name)
+        self.overview.read(name, recounts=True)
         super().show_account(name)
         self.list.show_columns(self.columns())
 
     def action_next_outcome(self) -> None:
         shown = [None, *ORDER]
         self._outcome = shown[(shown.index(self._outcome) + 1) % len(shown)]
-        self.restart()
+        self.list.restart()
 
     def close_top_layer(self) -> bool:
-        # A list narrowed by a link is a layer of its own.
+        # After a link was followed, `esc` must go back instead of clearing the outcome.
         if super().close_top_layer():
             return True
         if self._outcome is None or self.session.trail:
             return False
         self._outcome = None
-        self.restart()
+        self.list.restart()
         return True
 
-    def wanted_of(self, row: ImportRow) -> FileRow:
-        return row.file
+    def wanted_of(self, row: ImportRow) -> ImportRow:
+        return row
 
-    # Actions on the file at the cursor, and on many.
+    # Actions on the file at the cursor, and on many files.
 
-    def open_row(self, row: ImportRow) -> None:
-        self._open(row.file)
-
-    def _open(self, file: FileRow, *, is_linked: bool = False) -> None:
-        self.app.push_screen(FileScreen(self, file, is_linked=is_linked))
-
-    def chosen_files(self, verb: str) -> Sequence[FileRow]:
-        return [row.file for row in self.chosen_rows(verb)]
-
-    async def find_read(self, verb: str) -> FileRead | None:
-        if (row := self.current_row(verb)) is None:
-            return None
-        read = await call(self.session.store, self.pane.reading(row.file))
-        return read if self.is_active else None
+    def open_row(self, row: ImportRow, *, is_linked: bool = False) -> None:
+        self.app.push_screen(FileScreen(self, row, is_linked=is_linked))
 
     def follow_up(self, files: Sequence[FileRow]) -> None:
         for file in files[: MAX_FOLLOWED - len(self._followed)]:
-            self._followed[self.pane.key_of(file)] = file
-        if files:
-            self.list.refresh_rows(reloads=True)
-
-    def leave(self) -> None:
-        self.unmark()
-        self.action_reload()
+            self._followed[file.account_id, file.claim_id] = file
+        super().follow_up(files)
 
     @store_work()
     async def action_ask_all(self, kind: str) -> None:
-        """Retry or release all files that the action applies to, after asking."""
+        """Retry or release all files that the action applies to, after confirmation."""
         action = RequestKind(kind)
         account, store = self.account, self.session.store
-        self._questions += 1
-        question = self._questions
         account_id = await call(store, find_account_id, account)
         counts = await call(
             store, import_history.count_files, account_id=account_id, not_done_only=True
         )
         fitting = import_requests.FITS[action]
         found = [tally for tally in counts if tally.outcome is fitting]
-        # During the count the user left the screen or asked for something else.
-        if not self.is_active or account != self.account or question != self._questions:
+        if account != self.account:  # the user chose another account during the count
             return
         if not found:
             where = "" if account is None else f" in {account}"
@@ -557,11 +500,10 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             consequence=CONSEQUENCES[action],
             verb=action.capitalize(),
         )
-        if not await self.app.push_screen_wait(dialog):
+        if not await ask(self, dialog):
             return
-        show_message(self, "Queuing…")  # many files take time
-        request = import_requests.request_all_files
-        files = await call(store, request, action, account_id=account_id)
-        await self.show_queued(files, action)
+        show_message(self, "Queuing…")  # queuing many files takes time
+        request = partial(request_all_files, action=action, account_id=account_id)
+        await self.queue(action, request)
         if self.is_active:
             self.action_reload()

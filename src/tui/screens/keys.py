@@ -16,12 +16,20 @@ from resumes import durations
 from resumes.clock import Clock, later
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store import accounts, api_keys
-from resumes.store.api_keys import MAX_GRACE, KeyInfo, KeyState, NewKey
+from resumes.store.api_keys import ACCESS, MAX_GRACE, MAX_NAME_CHARS, KeyInfo, KeyState, NewKey
 from resumes.store.store import Store
 from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order
-from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog, fact_notes, no_accounts
+from tui.screens.dialogs import (
+    ConfirmDialog,
+    Dialog,
+    Fact,
+    FactsDialog,
+    ask,
+    fact_notes,
+    no_accounts,
+)
 from tui.store_calls import call, store_work
 from tui.text import NONE, ago, minute, safe, show_message
 from tui.widgets.bars import KeyLine, Note
@@ -29,50 +37,50 @@ from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.window import PageRead
 
-MAX_CHARS = 40
-
-
 ParsedDuration = tuple[str, timedelta | None]
-"""A typed duration, in words and as a timedelta; None: without end."""
+"""A duration that the user typed, in words and as a timedelta; None means that it never ends."""
+
+ParseDuration = Callable[[str, int], ParsedDuration]
+"""Parses a text, given the current time in microseconds. Raises ValueError."""
 
 
 def parse_expiry(text: str, now_us: int) -> ParsedDuration:
-    """Return the lifetime of a new key; without end for an empty text. Raises InvalidArgument."""
+    """Return the lifetime of a new key; an empty text means no expiry. Raises ValueError."""
     if not text:
         return "Never expires.", None
-    try:
-        span = durations.until(durations.parse_expiry(text), now_us=now_us)
-    except ValueError as error:
-        raise InvalidArgument(f"{error}.") from None
+    span = durations.until(durations.parse_expiry(text), now_us=now_us)
     if span <= timedelta(0):
-        raise InvalidArgument("The expiry must be in the future.")
+        raise ValueError("The expiry must be in the future")
     return f"Expires {minute(later(now_us, span))} UTC.", span
 
 
 def parse_grace(text: str, now_us: int) -> ParsedDuration:
-    """Return how long a rotated key stays valid. Raises InvalidArgument."""
-    if (span := durations.parse_span(text)) is None:
-        raise InvalidArgument(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0.')
+    """Return how long a rotated key stays valid. Raises ValueError."""
+    span = durations.parse_duration(text)
     if span > MAX_GRACE:
-        raise InvalidArgument("The maximum is 7d.")
+        raise ValueError("The maximum is 7d")
     if not span:
         return "The old key stops working immediately.", span
     return f"The old key expires {minute(later(now_us, span))} UTC.", span
 
 
 class DurationField(VerticalGroup):
-    """A labelled line for a duration, with its interpretation below."""
+    """A labelled input line for a duration, with the interpretation of the text below."""
 
-    def __init__(
-        self, label: str, parse: Callable[[str], ParsedDuration], *, preset: str = ""
-    ) -> None:
-        self._line = SafeInput(preset, parse=parse, max_length=MAX_CHARS, hint="such as 7d or 12h")
-        self._note = Note(safe(parse(preset)[0]))
+    def __init__(self, label: str, parse: ParseDuration, clock: Clock, preset: str = "") -> None:
+        def parse_now(text: str) -> ParsedDuration:
+            try:
+                return parse(text, clock())
+            except ValueError as error:
+                raise InvalidArgument(f"{error}.") from None
+
+        self._line = SafeInput(preset, parse=parse_now, hint="such as 7d or 12h")
+        self._note = Note(safe(self._line.parsed[0]))
         super().__init__(LabelledField(label, self._line), self._note)
 
     @property
     def span(self) -> timedelta | None:
-        """The duration; None: without end."""
+        """The duration; None means that it never ends."""
         parsed: ParsedDuration = self._line.parsed
         return parsed[1]
 
@@ -82,50 +90,44 @@ class DurationField(VerticalGroup):
         self._note.update(safe(f"! {problem}" if problem else self._line.parsed[0]))
 
 
-MAX_NAME_CHARS = 100
-FULL, READ_ONLY = "full", "read-only"
-
-
-class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
-    """Asks for the options of a new key. The result is its account and a function to create it."""
+class CreateKeyDialog(Dialog[NewKey]):
+    """Creates a key for one of these accounts."""
 
     VERB = "Create"
     enter_submits = False
 
-    def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
+    def __init__(self, store: Store, accounts: Sequence[str], preset: str) -> None:
+        self._store = store
         self.account = Choices(accounts, preset)
-        self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
-        self.access = Choices([FULL, READ_ONLY], FULL)
-        self._expiry = DurationField("Expires", lambda text: parse_expiry(text, clock()))
+        self._name_line = SafeInput(max_length=MAX_NAME_CHARS)
+        self._access = Choices([*ACCESS.values()], ACCESS[False])
+        self._expiry = DurationField("Expires", parse_expiry, store.clock)
         super().__init__(
             "New key",
             LabelledField("Account", self.account),
-            LabelledField("Name", self.name_line),
-            LabelledField("Access", self.access),
+            LabelledField("Name", self._name_line),
+            LabelledField("Access", self._access),
             self._expiry,
         )
 
     def submit(self) -> None:
-        account = self.account.chosen
         create = partial(
             api_keys.create_key,
-            account=account,
-            name=self.name_line.value.strip(),
+            account=self.account.chosen,
+            name=self._name_line.parsed,
             lifetime=self._expiry.span,
-            is_read_only=self.access.chosen == READ_ONLY,
+            is_read_only=self._access.chosen == ACCESS[True],
         )
-        self.dismiss((account, create))
+        self.save(self._store, create)
 
 
 class RotateDialog(Dialog[timedelta]):
-    """Asks how long the old key stays valid, which is the result."""
+    """Asks how long the old key stays valid; the result is this duration."""
 
     VERB = "Rotate"
 
     def __init__(self, facts: Sequence[Fact], clock: Clock) -> None:
-        self._grace = DurationField(
-            "Grace period", lambda text: parse_grace(text, clock()), preset="24h"
-        )
+        self._grace = DurationField("Grace period", parse_grace, clock, "24h")
         super().__init__("Rotate this key?", *fact_notes(facts), self._grace)
 
     def submit(self) -> None:
@@ -140,7 +142,7 @@ WHAT_TO_DO = (
 
 
 class NewKeyScreen(ModalScreen[None]):
-    """Shows a new key until the user confirms saving it. `remark` is about the key it replaces."""
+    """Shows a new key until the user has saved it. `remark` is about the key that it replaces."""
 
     BINDINGS = bindings(Place.NEW_KEY)
     # Nothing has the focus: an extra Enter must not confirm that the key is saved.
@@ -189,7 +191,7 @@ class NewKeyScreen(ModalScreen[None]):
 
 STATE_CELLS: Final = 27
 FAR: Final = timedelta(days=180)
-"""Beyond this distance an instant is shown with its year instead of its time."""
+"""Expiry times further ahead than this are shown with the year instead of the time of day."""
 
 
 def label(key: KeyInfo) -> str:
@@ -197,45 +199,40 @@ def label(key: KeyInfo) -> str:
     return key.name.strip() or key.id
 
 
-def access(key: KeyInfo) -> str:
-    """Return what the key may be used for."""
-    return READ_ONLY if key.is_read_only else FULL
-
-
 def name_cell(key: KeyInfo) -> Content:
-    """Return the name, or the ID in dim style for a key without one."""
+    """Return the name, or the ID in dim style if the key has no name."""
     return text_cell(label(key), "bold" if key.name.strip() else "dim")
 
 
 def state_of(key: KeyInfo, shown: Callable[[str], str] = minute) -> tuple[str, str, str]:
-    """Return sign, words and style of the key's state. `shown` formats the time that it ends."""
+    """Return the sign, words and style of the key's state. `shown` formats the time of its end."""
+    words = api_keys.describe_state(key, shown)
     if key.state is not KeyState.ACTIVE:
-        return "✗", key.state, "dim"
+        return "✗", words, "dim"
     if key.shown_at is None:
         return "!", "never shown", "$text-warning"
     if key.expires_at is None:
-        return "✓", "active", "$text-success"
-    ends = "expires" if key.replaced_by is None else "rotated, ends"
-    return "~", f"{ends} {shown(key.expires_at)}", "$text-warning"
+        return "✓", words, "$text-success"
+    return "~", words, "$text-warning"
 
 
 def state_cell(key: KeyInfo, now_us: int) -> Content:
-    """Return the state; its end as `01-31 09:00`, or as `2027-01-31` if that is far ahead."""
+    """Return the state, with its end as `01-31 09:00` or, if far in the future, as `2027-01-31`."""
     far = later(now_us, FAR)
     sign, words, style = state_of(key, lambda at: minute(at)[5:] if at < far else at[:10])
     return safe(f"{sign} {words}", style)
 
 
 def revoke(store: Store, key: KeyInfo) -> None:
-    """Revoke the key. Raises NotFound, and Conflict if it is already revoked."""
-    found = api_keys.get_key(store, key.id)
-    if found.state is KeyState.REVOKED and found.revoked_at is not None:
-        raise Conflict(f'"{label(key)}" was already revoked at {minute(found.revoked_at)} UTC')
+    """Revoke the key. Raises NotFound, and Conflict if it was already revoked."""
+    now = api_keys.get_key(store, key.id)
+    if now.state is KeyState.REVOKED:
+        raise Conflict(f'"{label(key)}" was already revoked at {minute(now.revoked_at)} UTC')
     api_keys.revoke_key(store, key.id)
 
 
 class KeysScreen(ListScreen[KeyInfo]):
-    """The list of keys without their secrets, which are shown once, at creation."""
+    """The list of keys, without their secrets, which are shown only once, when they are created."""
 
     MODE = "keys"
     ROW = "key"
@@ -254,7 +251,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
             ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
             ListColumn("ID", 16, lambda key: text_cell(key.id, "dim"), 96),
-            ListColumn("ACCESS", 9, lambda key: safe(access(key)), 90),
+            ListColumn("ACCESS", 9, lambda key: safe(ACCESS[key.is_read_only]), 90),
             ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
             age_column("USED", attrgetter("last_used_at"), clock, none="never"),
             age_column("CREATED", attrgetter("created_at"), clock, 110),
@@ -272,7 +269,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         return row.id
 
     def words(self, row: KeyInfo) -> str:
-        return f"{row.id} {row.account} {row.name} {row.state} {access(row)}"
+        return f"{row.id} {row.account} {row.name} {row.state} {ACCESS[row.is_read_only]}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[KeyInfo]]:
         account = self.account
@@ -304,7 +301,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             ("Key", f"{key.masked}  ({key.id})"),
             ("Account", key.account),
             ("Name", key.name or NONE),
-            ("Access", access(key)),
+            ("Access", ACCESS[key.is_read_only]),
             ("State", state_of(key)[1]),
             ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
             ("Last used", used),
@@ -323,9 +320,6 @@ class KeysScreen(ListScreen[KeyInfo]):
     async def action_create_key(self) -> None:
         store = self.session.store
         known = await call(store, accounts.list_accounts)
-        # The user may have left the screen during the read.
-        if not self.is_active:
-            return
         names = [account.name for account in known]
         if not names:
             line = self.session.program + " accounts create NAME"
@@ -333,23 +327,23 @@ class KeysScreen(ListScreen[KeyInfo]):
             return
         chosen = self.account or self.session.accounts.get("resumes")
         preset = chosen if chosen in names else names[0]
-        created = await self.app.push_screen_wait(CreateKeyDialog(names, preset, store.clock))
-        if created is not None:
-            account, create = created
-            await self._show_once(account, await call(store, create))
+        dialog = CreateKeyDialog(store, names, preset)
+        if (new := await ask(self, dialog)) is not None:
+            await self._show_once(dialog.account.chosen, new)
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
         self.action_reload(row=new.id)
         shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.settings.keymap)
         await self.app.push_screen_wait(shown)
         await call(self.session.store, api_keys.mark_shown, key_id=new.id)
-        self._changed(f"{new.id} is active.", new.id)
+        show_message(self, f"{new.id} is active.")
+        self.action_reload(row=new.id)
 
     # Rotating and revoking keys.
 
     @store_work()
     async def action_rotate_key(self) -> None:
-        """Rotate the key at the cursor, after asking how long the old one stays valid."""
+        """Rotate the key at the cursor, after asking how long the old key stays valid."""
         if (key := self.current_row("rotate")) is None:
             return
         if key.state is not KeyState.ACTIVE:
@@ -358,7 +352,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             show_message(self, words, "warning")
             return
         store = self.session.store
-        grace = await self.app.push_screen_wait(RotateDialog(self.facts(key), store.clock))
+        grace = await ask(self, RotateDialog(self.facts(key), store.clock))
         if grace is not None:
             remark = f"The old key {key.id} no longer works."
             if grace:
@@ -382,10 +376,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             verb="Revoke",
             typed=label(key),
         )
-        if await self.app.push_screen_wait(dialog):
+        if await ask(self, dialog):
             await call(self.session.store, revoke, key)
-            self._changed(f"Revoked {label(key)}.")
-
-    def _changed(self, words: str, key_id: str = "") -> None:
-        show_message(self, words)
-        self.action_reload(row=key_id)
+            show_message(self, f"Revoked {label(key)}.")
+            self.action_reload()

@@ -21,7 +21,7 @@ def title_cell(entry: Entry) -> Content:
 
 
 def name_cell(entry: Entry, versions: int = 1) -> Content:
-    """Return the name, and how many resumes the person has, if that is more than one."""
+    """Return the name, and the number of the person's resumes if there are several."""
     name = text_cell(entry.name, "bold")
     if versions == 1:
         return name
@@ -36,7 +36,7 @@ def resume_columns(
     *,
     has_labels: bool,
 ) -> Sequence[ListColumn[Entry]]:
-    """Return the columns of a list of resumes, with one for labels if any resume `has_labels`."""
+    """Return the columns of a list of resumes, with a column for labels if `has_labels`."""
     label: ListColumn[Entry] = ListColumn(
         "LABEL", 12, lambda entry: text_cell(entry.label), source="label"
     )
@@ -61,10 +61,10 @@ class FirstRowsView(Horizontal):
         self._list.window.put(0, first.rows, None)
         self._list.border_title = safe(f"Resumes › {first.account}")
         self._list.add_class("panel")
-        self._list.disabled = True  # clicks are meant for the list that replaces it
+        self._list.disabled = True  # clicks are meant for the list that replaces this list
 
     async def _read(self, cursor: str) -> PageRead[Entry]:
-        return PageRead(())  # nothing more until the store is open
+        return PageRead(())  # no more rows are read until the store is open
 
     def compose(self) -> ComposeResult:
         yield self._list

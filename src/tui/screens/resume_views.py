@@ -1,4 +1,4 @@
-"""Reading resumes in a thread: a page of the list; a resume as text, JSON, source or history."""
+"""Reading a page of the list of resumes, or a resume as text, JSON, source or history."""
 
 import contextlib
 import os
@@ -7,26 +7,26 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import msgspec.json
 
 from resumes.analyzer import load_stored, stored_warnings, whole_json
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
-from resumes.errors import NotFound
 from resumes.rendering.page import DEFAULT_LAYOUT
 from resumes.search.query import Query, hits, parse_query
 from resumes.search.texts import EMAIL, LABEL, NAME, PLACE, TITLE, section_group
 from resumes.settings import Settings
-from resumes.store import accounts, import_history, import_ledger, search, stored_resumes
+from resumes.store import accounts, search, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Sort, StoredResume
+from resumes.store.stored_resumes import StoredResume
 from resumes.store.versions import count_versions
 from resumes.text import counted, escaped_json
-from resumes.watched_folder import describe_root, find_source, opened
+from resumes.watched_folder import SourceFile, find_source, opened
 from tui.text import highlighted, joined, minute, safe, safe_lines
 from tui.widgets.text_pane import Paragraph
 from tui.widgets.window import PageRead, flipped
@@ -35,9 +35,9 @@ PAGE_SIZE = 100
 
 
 def parse_search(text: str) -> Query | None:
-    """Return the query in the filter of a list of resumes; None if there is nothing to search for yet.
+    """Parse the filter of a list of resumes; return None if there is nothing to search for yet.
 
-    Its last word is a beginning, unless a blank follows.
+    The last word is treated as the beginning of a word, unless a space follows it.
     """
     query = parse_query(text, is_typing=True)
     return query if query.terms else None
@@ -53,10 +53,10 @@ _FIELD_GROUPS: Final = {
 
 
 def find_hits(text: str, source: str, *, query: Query) -> Sequence[tuple[int, int]]:
-    """Return where a text of a resume matches the query, as ranges of characters.
+    """Return the ranges of characters at which a text of a resume matches the query.
 
-    `source` is the resume's field, the header's, or the type of the section; empty for a text that is
-    not searched.
+    `source` is the name of a field of the resume or its header, or a section type. It is empty for
+    text that is not searched.
     """
     if not source:
         return ()
@@ -66,42 +66,37 @@ def find_hits(text: str, source: str, *, query: Query) -> Sequence[tuple[int, in
 def read_page(
     store: Store,
     *,
-    account: AccountInfo | str | None,
+    name: str | None,
     text: str,
     cursor: str,
     is_newest_first: bool = False,
 ) -> PageRead[Entry]:
-    """Return the page after the cursor, of the resumes that match the filter or of all.
+    """Return a page of the account's resumes after the cursor; a filter limits it to matches.
 
-    `account` may be a name; None means the first one with resumes. The cursor is an ID, flipped if
-    the newest come first. `about` is the account, None if there are none; the number of newest resumes
-    that are not searched yet; and the result of `count_versions`.
+    `name` is the account's name; None means the first account with resumes. The cursor is an ID,
+    flipped if the newest resumes come first. `about` holds the account's name, or None if there are
+    no accounts; how many of the newest resumes cannot be searched yet; and the result of
+    `count_versions`. Raises NotFound.
     """
-    if isinstance(account, str):
-        account = accounts.get_account(store, account)
-    elif account is None:
-        if not (known := accounts.list_accounts(store)):
-            return PageRead([], about=(None, 0, {}))
+    if name is not None:
+        account = accounts.get_account(store, name)
+    elif known := accounts.list_accounts(store):
         account = next((account for account in known if account.resume_count), known[0])
-    cursor = flipped(cursor) if is_newest_first else cursor
-    unindexed = 0
-    if parse_search(text) is not None:
-        found = search.find_page(
-            store,
-            account.id,
-            text,
-            cursor=cursor,
-            limit=PAGE_SIZE,
-            is_newest_first=is_newest_first,
-            is_typing=True,
-        )
-        page, unindexed = found
     else:
-        sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
-        page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
+        return PageRead([], about=(None, 0, {}))
+    cursor = flipped(cursor) if is_newest_first else cursor
+    wanted: dict[str, Any] = {
+        "cursor": cursor,
+        "limit": PAGE_SIZE,
+        "is_newest_first": is_newest_first,
+    }
+    if parse_search(text) is None:
+        page, unindexed = stored_resumes.list_page(store, account.id, **wanted), 0
+    else:
+        page, unindexed = search.find_page(store, account.id, text, is_typing=True, **wanted)
     following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
     counts = count_versions(store, account.id, [entry.id for entry in page.entries])
-    return PageRead(page.entries, following, about=(account, unindexed, counts))
+    return PageRead(page.entries, following, about=(account.name, unindexed, counts))
 
 
 KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"(?=: )')
@@ -111,7 +106,7 @@ def json_paragraphs(document: bytes) -> list[Paragraph]:
     """Return a paragraph for each line of the JSON document, indented."""
     text = msgspec.json.format(document, indent=2).decode()
     paragraphs = []
-    # Line ends inside strings are escaped, so these are JSON's own.
+    # Line ends inside strings are escaped, so no string is split.
     for line in text.split("\n"):
         inner = line.lstrip(" ")
         content = safe(escaped_json(inner))
@@ -124,19 +119,19 @@ def json_paragraphs(document: bytes) -> list[Paragraph]:
 INDENT = "  "
 
 
-def iter_history(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[Paragraph]:
+def iter_history(
+    store: Store, account: AccountInfo, stored: StoredResume, source: SourceFile | None
+) -> Iterator[Paragraph]:
     """Yield a paragraph for each event in order, then the warnings."""
-    entry, file = stored.entry, None
-    claim_id = import_ledger.find_claim(store, account.id, entry.id)
-    if claim_id is not None:
-        with contextlib.suppress(NotFound):  # dismissed
-            file = import_history.get_file(store, claim_id, account_id=account.id)
-            yield _event(file.claimed_at, f"Picked up {file.name}")
-        folder = "" if file is None else f", folder {file.root or 'unknown'}"
-        yield Paragraph(safe(f"file ID {claim_id}{folder}", "dim"), INDENT)
-        how = f"Imported into {account.name}"
-    else:
+    entry = stored.entry
+    if source is None:
         how = f"Created in {account.name}. {NO_FILE}"
+    else:
+        how, folder = f"Imported into {account.name}", ""
+        if source.file is not None:
+            yield _event(source.file.claimed_at, f"Picked up {source.file.name}")
+            folder = f", folder {source.file.root or 'unknown'}"
+        yield Paragraph(safe(f"file ID {source.claim_id}{folder}", "dim"), INDENT)
     yield _event(entry.created_at, how)
     if entry.updated_at != entry.created_at:
         yield _event(entry.updated_at, "Changed")
@@ -165,34 +160,24 @@ MAX_BYTES: Final = 64 * 1024
 NO_FILE: Final = "No source file is known: it came through the API or `resumes import`, or its file was replaced."
 
 
-def source_paragraphs(
-    store: Store, account: AccountInfo, stored: StoredResume, settings: Settings
-) -> list[Paragraph]:
-    """Return the name of the source file, and its text if it is still on this machine."""
-    source = find_source(store, account.id, stored.entry.id, settings.inbox)
+def source_paragraphs(source: SourceFile | None) -> list[Paragraph]:
+    """Return what happened to the source file, and its text if it is still on this machine."""
     if source is None:
         return [Paragraph(safe(f"{NO_FILE} See the JSON view."))]
-    file, path = source.file, source.path
-    if file is None:
-        head = [Paragraph(safe(source.sentence, "bold"))]
-    else:
-        head = [Paragraph(safe(f"Source file: {file.name}, {file.size_bytes:,} bytes", "bold"))]
-        if path is None:
-            folder = describe_root(file) or "its folder"
-            head.append(Paragraph(safe(f"It is no longer in {folder}.")))
-    if path is None:
-        return head
+    head = Paragraph(safe(source.sentence, "bold"))
+    if source.path is None:
+        return [head]
     flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
-    with contextlib.suppress(OSError), opened(path, flags) as descriptor:
+    with contextlib.suppress(OSError), opened(source.path, flags) as descriptor:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            # Unlike os.read, a file object reads until it has this many bytes, or all.
+            # Unlike os.read, a file object reads until it has this many bytes or the file ends.
             with os.fdopen(descriptor, "rb", closefd=False) as opened_file:
                 start = opened_file.read(MAX_BYTES + 1)
     text = start[:MAX_BYTES].decode(errors="backslashreplace")
     lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
     is_cut = len(start) > MAX_BYTES
     end = [Paragraph(safe(f"… first {MAX_BYTES:,} bytes only", "dim"))] if is_cut else []
-    return [*head, Paragraph(safe(str(path), "dim")), Paragraph(safe("")), *lines, *end]
+    return [head, Paragraph(safe("")), *lines, *end]
 
 
 STYLES: Final = {
@@ -209,8 +194,8 @@ STYLES: Final = {
 def resume_paragraphs(
     stored: StoredResume, query: Query | None = None, versions: Sequence[Entry] = ()
 ) -> list[Paragraph]:
-    """Return the displayed fields of the resume, in which the query's hits are highlighted, and the
-    numbers of the person's versions, newest first, and of warnings."""
+    """Return the displayed fields of the resume, with matches of the query highlighted, and the
+    numbers of warnings and of `versions`, which are the person's resumes, newest first."""
     entry, document = stored.entry, load_stored(stored.document)
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
     about = [
@@ -233,7 +218,7 @@ def resume_paragraphs(
 
 
 MAX_MARKED_CHARS: Final = 200_000
-"""How much of a text is searched for hits, which takes long for megabytes."""
+"""How many characters of a resume are searched for matches; megabytes would take too long."""
 
 
 def _iter_paragraphs(lines: Iterable[Line], query: Query | None) -> Iterator[Paragraph]:
@@ -258,6 +243,23 @@ class View(StrEnum):
     HISTORY = "History"
 
 
+class ResumeRef(NamedTuple):
+    """The account and the ID of a resume."""
+
+    account: str
+    resume_id: str
+
+    def read(self, store: Store) -> tuple[AccountInfo, StoredResume]:
+        """Return the account and the resume as they are stored. Raises NotFound."""
+        owner = accounts.get_account(store, self.account)
+        return owner, stored_resumes.get_resume(store, owner.id, self.resume_id)
+
+    def find_source(self, store: Store, inbox: Path) -> SourceFile | None:
+        """Return the file that the resume was imported from, if it is known. Raises NotFound."""
+        owner = accounts.get_account(store, self.account)
+        return find_source(store, owner.id, self.resume_id, inbox)
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """A resume laid out in one of the views."""
@@ -269,27 +271,26 @@ class Shown:
 
 def show(
     store: Store,
+    ref: ResumeRef,
     *,
-    account: str,
-    resume_id: str,
     view: View,
     settings: Settings,
     query: Query | None = None,
 ) -> Shown:
     """Return the stored resume laid out in the view. Raises NotFound.
 
-    The text shows the hits of the query, with which the resume was found.
+    The text view highlights matches of `query`, with which the resume was found.
     """
-    owner = accounts.get_account(store, account)
-    stored = stored_resumes.get_resume(store, owner.id, resume_id)
+    owner, stored = ref.read(store)
     match view:
         case View.TEXT:
-            versions = stored_resumes.list_versions(store, owner.id, resume_id)
+            versions = stored_resumes.list_versions(store, owner.id, ref.resume_id)
             paragraphs = resume_paragraphs(stored, query, versions)
         case View.JSON:
             paragraphs = json_paragraphs(whole_json(stored.document))
         case View.SOURCE:
-            paragraphs = source_paragraphs(store, owner, stored, settings)
+            paragraphs = source_paragraphs(ref.find_source(store, settings.inbox))
         case View.HISTORY:
-            paragraphs = list(iter_history(store, owner, stored))
+            source = ref.find_source(store, settings.inbox)
+            paragraphs = list(iter_history(store, owner, stored, source))
     return Shown(stored.entry, view, paragraphs)

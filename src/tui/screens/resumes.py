@@ -7,41 +7,39 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from textual import on
 from textual.content import Content
-from textual.notifications import SeverityLevel
 
 from resumes.analyzer import Format, load_stored, whole_json
 from resumes.editor import Draft, Saved
 from resumes.errors import InvalidArgument
 from resumes.search.query import Query
-from resumes.store import accounts, stored_resumes
-from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.labels import set_label
 from resumes.store.search import describe_unsearched
 from resumes.store.store import Store
 from resumes.text import counted, escaped_json
-from resumes.watched_folder import find_source
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
 from tui.pdf_files import describe_boxes, find_viewer
 from tui.screens.base import (
     NEWEST_FIRST,
+    ListScreen,
     ModeScreen,
     Order,
     RowPane,
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import ConfirmDialog, Fact, copy_one, no_accounts
+from tui.screens.dialogs import ConfirmDialog, Fact, ask, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_chosen
 from tui.screens.label_dialog import LabelDialog, read_labels
 from tui.screens.resume_list import name_cell, resume_columns, title_cell
 from tui.screens.resume_views import (
     NO_FILE,
+    ResumeRef,
     Shown,
     View,
     find_hits,
@@ -64,13 +62,6 @@ def view_tabs(current: View) -> Content:
     )
 
 
-class ResumeRef(NamedTuple):
-    """The account and the ID of a resume."""
-
-    account: str
-    resume_id: str
-
-
 class ResumePane(TextPane, RowPane[ResumeRef]):
     """Shows a resume in one of its views, whose names form the title."""
 
@@ -79,7 +70,7 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
         self.session = session
         self.view = View.TEXT
         self.found_by: Query | None = None
-        """The filter of the list, whose hits are shown."""
+        """The filter of the list, whose matches are highlighted."""
         self.shown: Shown | None = None
         """The resume that is shown; None if there is none, or a failure is shown."""
 
@@ -91,11 +82,9 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
         return wanted, self.found_by, self.view
 
     def reading(self, wanted: ResumeRef) -> Callable[[Store], Shown]:
-        account, resume_id = wanted
         return partial(
             show,
-            account=account,
-            resume_id=resume_id,
+            ref=wanted,
             view=self.view,
             settings=self.session.settings,
             query=self.found_by,
@@ -112,10 +101,10 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
 
 
 MAX_PROBLEMS: Final = 8
-"""The problems of an edited resume that are shown at once."""
+"""The most problems of an edited resume that are shown at once."""
 
 FAILS_WITHIN_S: Final = 10.0
-"""A viewer that fails later than this did show the file."""
+"""A viewer that exits with an error after this time is assumed to have shown the file."""
 
 
 class ResumeActions(ModeScreen):
@@ -125,108 +114,88 @@ class ResumeActions(ModeScreen):
 
     @abstractmethod
     def refresh_pane(self) -> None:
-        """Read the pane's resume again, if there is a pane."""
+        """Read the pane's resume again, if the pane is shown."""
 
     @abstractmethod
-    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]]:
-        """Return the account and the resumes (or `one`) to act on; if there are none, show why."""
+    def chosen_rows(self, verb: str, *, one: bool = False) -> Sequence[Entry]:
+        """Return the resumes to act on, or only `one`; if there are none, show why."""
+
+    @abstractmethod
+    def wanted_of(self, row: Entry) -> ResumeRef:
+        """Return the account and the ID of the resume."""
+
+    def find_ref(self, verb: str) -> ResumeRef | None:
+        """Return the resume to act on; if there is none, show why and return None."""
+        return next(map(self.wanted_of, self.chosen_rows(verb, one=True)), None)
 
     def action_next_view(self, views: int) -> None:
-        """Switch to another view; the current one stays until the other is read."""
+        """Switch to another view; the current view stays until the other has been read."""
         pane, known = self.pane, list(View)
         pane.view = known[(known.index(pane.view) + views) % len(known)]
         pane.border_title = view_tabs(pane.view)
         self.refresh_pane()
 
-    @store_work()
+    @store_work(exclusive=True)
     async def action_open_file(self) -> None:
         """Open the file that the resume was imported from, or show that there is none."""
-        account, entries = self.find_resumes("look up", one=True)
-        if not entries:
+        if (ref := self.find_ref("look up")) is None:
             return
-        [entry] = entries
         session = self.session
-        claim_id, problem = await call(
-            session.store,
-            find_claim,
-            account=account,
-            resume_id=entry.id,
-            inbox=session.settings.inbox,
-        )
-        if problem:
-            show_message(self, problem)
+        source = await call(session.store, ref.find_source, session.settings.inbox)
+        if source is None or source.file is None:
+            show_message(self, NO_FILE if source is None else source.sentence)
         elif self.is_active:
-            here = [] if self.IS_PAGE else [entry.id]
-            self.follow_link(Target("imports", account, opens=claim_id), *here)
+            here = [ref.resume_id] if isinstance(self, ListScreen) else []
+            self.follow_link(Target("imports", ref.account, opens=source.claim_id), *here)
 
     @store_work(exclusive=True)
     async def action_copy(self) -> None:
-        account, entries = self.find_resumes("copy", one=True)
-        if not entries:
-            return
-        [entry] = entries
-        session = self.session
-        pdf = session.pdfs.paths.get(entry.id)
-        offered = await call(
-            session.store, read_copyables, account=account, resume_id=entry.id, pdf=pdf
-        )
-        if self.is_active:
-            await copy_one(self, session.store, offered, instead="press x to export it")
+        if (ref := self.find_ref("copy")) is not None:
+            store, pdf = self.session.store, self.session.pdfs.paths.get(ref.resume_id)
+            offered = await call(store, read_copyables, ref=ref, pdf=pdf)
+            await copy_one(self, store, offered, instead="press x to export it")
 
     @store_work()
     async def action_open_pdf(self) -> None:
         """Render the resume as a PDF, start the viewer, and show the result."""
-        account, entries = self.find_resumes("open", one=True)
-        if not entries:
+        if (ref := self.find_ref("open")) is None:
             return
-        [entry] = entries
         app, session = self.app, self.session
         show_message(self, "Generating the PDF…")
-        made = await call(session.store, session.pdfs.make, account, entry.id)
+        made = await call(session.store, session.pdfs.make, *ref)
         if made is None:
             return
         if isinstance(made, str):
             show_message(self, made, "error")
             return
         path, missing, viewer = made
-        boxes = describe_boxes(missing, session.settings.home)
-        severity: SeverityLevel = "warning" if boxes else "information"
-        action = "resume.copy" if self.IS_PAGE else "resumes.copy"
+        boxes, command = describe_boxes(missing, session.settings.home), find_viewer()
+        action = "resumes.copy" if isinstance(self, ListScreen) else "resume.copy"
         copy_key = shown_key(action, session.settings.keymap)
-        # The path comes last because a long one fills the line.
+        # The path comes last because a long path fills the line.
         where = f"{boxes} Press {copy_key} to copy the PDF's path: {path}"
-        command = find_viewer()
-        if command is None:
-            show_message(self, f"No graphical display.{where}", severity)
-        elif viewer is None:
-            show_message(self, f"{command} is not installed.{where}", "warning")
-        else:
-            show_message(self, f"Opened {path.name}.{boxes}", severity)
+        if viewer is None:
+            why = f"{command} is not installed" if command else "No graphical display"
+            show_message(self, f"{why}.{where}", "warning" if command or boxes else "information")
+            return
+        show_message(self, f"Opened {path.name}.{boxes}", "warning" if boxes else "information")
 
-            def watch() -> None:
-                started_s = time.monotonic()
-                code = viewer.wait()
-                if code and time.monotonic() - started_s < FAILS_WITHIN_S:
-                    said = f"{command} could not open the PDF (exit code {code}).{where}"
-                    app.call_later(show_message, app, said, "error")
+        def watch() -> None:
+            started_s = time.monotonic()
+            code = viewer.wait()
+            if code and time.monotonic() - started_s < FAILS_WITHIN_S:
+                said = f"{command} could not open the PDF (exit code {code}).{where}"
+                app.call_later(show_message, app, said, "error")
 
-            threading.Thread(target=watch, daemon=True).start()
+        threading.Thread(target=watch, daemon=True).start()
 
     @store_work()
     async def action_edit_resume(self) -> None:
-        """Let the user edit the resume, and store the text, or show where it is kept."""
-        account, entries = self.find_resumes("edit", one=True)
-        if not entries:
+        """Let the user edit the resume; store the text, or show where it is kept."""
+        if (ref := self.find_ref("edit")) is None:
             return
-        [entry] = entries
         session = self.session
-        draft = await call(
-            session.store,
-            open_draft,
-            account=account,
-            resume_id=entry.id,
-            accepted=session.settings.format,
-        )
+        draft = await call(session.store, open_draft, ref=ref, accepted=session.settings.format)
         try:
             saved = await self._edit(draft) if self.is_active else None
         except (InvalidArgument, Failure) as problem:
@@ -242,15 +211,13 @@ class ResumeActions(ModeScreen):
         else:
             warnings = f", with {counted(len(saved.warnings), 'warning')}" if saved.warnings else ""
             replaced = f" Replaced {', '.join(saved.replaced)}." if saved.replaced else ""
-            show_message(self, f"Updated {quoted(entry.shown_title)}{warnings}.{replaced}")
+            show_message(self, f"Updated {quoted(draft.title)}{warnings}.{replaced}")
             self.action_reload()
 
     async def _edit(self, draft: Draft) -> Saved | None:
-        """Let the user edit until the text is stored or given up; None if it was not changed."""
-        while True:
-            if not draft.edit(self.handed_over):
-                return None
-            saved = await call(self.session.store, lambda store: draft.save(store))
+        """Let the user edit until the text is stored or the user stops; None if it is unchanged."""
+        while draft.edit(self.handed_over):
+            saved = await call(self.session.store, draft.save)
             if not saved.problems:
                 return saved
             shown = [(str(at), each.message) for at, each in enumerate(saved.problems, 1)]
@@ -261,34 +228,29 @@ class ResumeActions(ModeScreen):
                 consequence="Otherwise, your text is kept in a file.",
                 verb="Continue",
             )
-            if not await self.app.push_screen_wait(dialog):
+            if not await ask(self, dialog):
                 return saved
+        return None
 
     def action_delete(self) -> None:
-        """Delete the resumes after the grace, unless the user undoes the deletion."""
-        account, known = self.find_resumes("delete")
-        if not known:
+        """Delete the resumes after GRACE_S, unless the user undoes the deletion."""
+        if not (chosen := self.chosen_rows("delete")):
             return
-        gone = self.session.deletions.gone
-        entries = [entry for entry in known if (account, entry.id) not in gone]
-        if not entries:
-            show_message(self, f"Already deleted: {quoted(known[0].shown_title)}.")
-            self.unmark()
-            return
+        account, deletions = self.wanted_of(chosen[0]).account, self.session.deletions
+        entries = [entry for entry in chosen if (account, entry.id) not in deletions.gone]
         undo = shown_key("everywhere.undo", self.session.settings.keymap)
-        added = self.session.deletions.add(account, entries)
-        if added:
+        if added := deletions.add(account, entries):
             words = f"Deleting {named(added)} in {GRACE_S:.0f} s. Press {undo} to undo."
-            show_message(self, words, "warning")
+        elif entries:
+            words = f"Already deleting {quoted(entries[0].shown_title)}. Press {undo} to undo."
         else:
-            show_message(
-                self, f"Already deleting {quoted(entries[0].shown_title)}. Press {undo} to undo."
-            )
+            words = f"Already deleted: {quoted(chosen[0].shown_title)}."
+        show_message(self, words, "warning" if added else "information")
         self.unmark()
 
     def action_forget(self) -> None:
-        """Hand the terminal over to `resumes forget`, which shows what it would erase, and asks."""
-        _, entries = self.find_resumes("forget")
+        """Hand the terminal to `resumes forget`, which shows what it would erase, then asks."""
+        entries = self.chosen_rows("forget")
         if not entries or self.session.forget is None:
             return
         try:
@@ -303,22 +265,19 @@ class ResumeActions(ModeScreen):
     @store_work()
     async def action_label(self) -> None:
         """Ask for the label of the resumes, and change it."""
-        account, entries = self.find_resumes("label")
-        if not entries:
+        if not (entries := self.chosen_rows("label")):
             return
         what = quoted(entries[0].shown_title)
         what = what if len(entries) == 1 else counted(len(entries), "resume")
-        store = self.session.store
-        account_id, known = await call(store, partial(read_labels, account=account))
-        if not self.is_active:
-            return
+        store, account = self.session.store, self.wanted_of(entries[0]).account
+        account_id, known = await call(store, read_labels, account=account)
         common = {entry.label or "" for entry in entries}
         dialog = LabelDialog(what, common.pop() if len(common) == 1 else "", known)
-        if (label := await self.app.push_screen_wait(dialog)) is None:
+        if (label := await ask(self, dialog)) is None:
             return
         ids = [entry.id for entry in entries]
         show_message(self, f"Saving the label of {what}…")
-        await call(store, lambda store: set_label(store, account_id, ids, label or None))
+        await call(store, set_label, account_id, ids, label or None)
         done = f'Set the label "{label}" of {what}.' if label else f"Removed the label of {what}."
         show_message(self, done)
         self.unmark()
@@ -326,13 +285,12 @@ class ResumeActions(ModeScreen):
 
     @store_work()
     async def action_export(self) -> None:
-        account, entries = self.find_resumes("export")
-        if not entries:
+        if not (entries := self.chosen_rows("export")):
             return
-        session = self.session
+        session, account = self.session, self.wanted_of(entries[0]).account
         chosen, listed, text = self.exportable(account)
         dialog = ExportDialog(chosen, listed, session.last_export or ExportChoice())
-        if (choice := await self.app.push_screen_wait(dialog)) is not None:
+        if (choice := await ask(self, dialog)) is not None:
             session.last_export = choice
             show_message(self, "Exporting…")
             ids = [entry.id for entry in entries]
@@ -340,31 +298,22 @@ class ResumeActions(ModeScreen):
             show_message(self, await call(session.store, export, session, account, ids, choice))
 
     def exportable(self, account: str) -> tuple[str, str | None, str | None]:
-        """Return the names of the resumes to export, and of all that are listed; and the filter of these.
+        """Return names for the selected and for all listed resumes, and the filter of the list.
 
-        None if they are not offered, and without a filter.
+        The second name is None if not all can be exported; the filter may be None.
         """
         return "this resume", None, None
 
 
-def open_draft(store: Store, *, account: str, resume_id: str, accepted: Format) -> Draft:
+def open_draft(store: Store, ref: ResumeRef, accepted: Format) -> Draft:
     """Return a draft of the resume."""
-    owner = accounts.get_account(store, account)
-    return Draft(owner.id, stored_resumes.get_resume(store, owner.id, resume_id), accepted)
+    owner, stored = ref.read(store)
+    return Draft(owner.id, stored, accepted)
 
 
 def _kept(draft: Draft) -> str:
-    """Return a sentence that says where the text is; empty if it is what was opened."""
+    """Return a sentence with the path of the text, or an empty string if it was not changed."""
     return f" Your text is in {draft.path}" if draft.is_changed else ""
-
-
-def find_claim(store: Store, *, account: str, resume_id: str, inbox: Path) -> tuple[str, str]:
-    """Return the ID of the resume's source file, and why the file is not listed, empty if it is."""
-    owner = accounts.get_account(store, account)
-    source = find_source(store, owner.id, resume_id, inbox)
-    if source is None:
-        return "", NO_FILE
-    return source.claim_id, source.sentence if source.file is None else ""
 
 
 MAX_MARKED: Final = 10_000
@@ -372,8 +321,8 @@ MAX_MARKED: Final = 10_000
 
 
 def read_all(reading: Callable[..., PageRead[Entry]], store: Store) -> tuple[Sequence[Entry], bool]:
-    """Return the rows of the page that `reading` reads and of those after it, at most MAX_MARKED; and
-    whether these are all."""
+    """Read pages until there are MAX_MARKED rows or no more; return the rows, and whether they are
+    all rows."""
     page = reading(store)
     rows = [*page.rows]
     while page.next_cursor is not None and len(rows) < MAX_MARKED:
@@ -382,15 +331,12 @@ def read_all(reading: Callable[..., PageRead[Entry]], store: Store) -> tuple[Seq
     return rows, page.next_cursor is None
 
 
-def read_copyables(
-    store: Store, *, account: str, resume_id: str, pdf: Path | None
-) -> Sequence[Fact]:
+def read_copyables(store: Store, ref: ResumeRef, pdf: Path | None) -> Sequence[Fact]:
     """Return the facts about the resume that can be copied. `pdf` is the path of its PDF."""
-    owner = accounts.get_account(store, account)
-    stored = stored_resumes.get_resume(store, owner.id, resume_id)
+    _, stored = ref.read(store)
     header = load_stored(stored.document)["header"]
     return [
-        ("ID", resume_id),
+        ("ID", ref.resume_id),
         ("name", header.get("name") or ""),
         ("email", header.get("email") or ""),
         ("phone", header.get("phone") or ""),
@@ -405,11 +351,6 @@ class DetailScreen(RowScreen[ResumeRef], ResumeActions):
 
     pane: ResumePane
     MODE = "resumes"
-    WAITED_FOR = (
-        ResumeActions.action_export,
-        ResumeActions.action_open_pdf,
-        ResumeActions.action_edit_resume,
-    )
     BINDINGS = bindings(Place.RESUME)
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
@@ -426,26 +367,29 @@ class DetailScreen(RowScreen[ResumeRef], ResumeActions):
         title = self.titled(safe(minute(shown.read.entry.created_at)))
         self.pane.border_title = joined([view_tabs(self.pane.view), title], by=" ")
 
-    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]]:
+    def chosen_rows(self, verb: str, *, one: bool = False) -> Sequence[Entry]:
         shown = self.pane.shown
         if shown is None or shown.entry.id != self.wanted.resume_id:
             show_message(self, "Loading the resume…")
-            return self.wanted.account, []
-        return self.wanted.account, [shown.entry]
+            return []
+        return [shown.entry]
+
+    def wanted_of(self, row: Entry) -> ResumeRef:
+        return self.wanted
 
 
 TICK_S = 1.0
-"""How often the countdown of a pending deletion is redrawn."""
+"""The interval at which the countdowns of pending deletions are redrawn."""
 
 
 class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
-    """The resumes of the session's account, and a preview of the one at the cursor."""
+    """The resumes of the session's account, and a preview of the resume at the cursor."""
 
     pane: ResumePane
     MODE = "resumes"
     ROW = "resume"
     IS_PAGED = True
-    ORDERS = (Order("oldest first", keeps_deleted=True), NEWEST_FIRST)
+    ORDERS = (Order("oldest first"), NEWEST_FIRST)
     MORE_TO_TYPE = "Type whole words, or at least four letters of the last one."
     FILTER_HINT = 'python porto   "data science"   -java   skill:python   pyth*'
     BINDINGS = bindings(Place.RESUMES)
@@ -456,12 +400,11 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     def __init__(self, session: UiSession) -> None:
         first = [] if session.first is None else session.first.rows
         self._has_labels = any(entry.label for entry in first)
-        """Whether a resume of the list has a label, for which there is a column then."""
+        """Whether any resume in the list has a label, so that a column for labels is shown."""
         super().__init__(session, ResumePane(session, can_focus_text=False))
-        self._account: AccountInfo | None = None
         self._unindexed = 0
         self._versions: dict[str, int] = {}
-        """How many resumes a person has who has several, by resume."""
+        """By resume ID, the number of the person's resumes; only if there are several."""
         if session.first is not None and session.link is None:
             self.account = session.accounts[self.MODE] = session.first.account
             self.list.window.put(0, session.first.rows, session.first.rows[-1].id)
@@ -476,10 +419,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return name_cell(entry, self._versions.get(entry.id, 1))
 
     def _title_cell(self, entry: Entry) -> Content:
-        ref = ResumeRef(self.account or "", entry.id)
-        if ref in self.session.deletions.gone:
-            return safe("(deleted)", "italic")
-        deletion = self.session.deletions.waiting.get(ref)
+        deletion = self.session.deletions.waiting.get(self.wanted_of(entry))
         if deletion is None:
             return title_cell(entry)
         key = shown_key("everywhere.undo", self.session.settings.keymap)
@@ -500,10 +440,9 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return flipped(resume_id) if self.is_newest_first else resume_id
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Entry]]:
-        known = self._account if cursor or self.filter.text else None
         return partial(
             read_page,
-            account=known or self.account,
+            name=self.account,
             text=self.filter.text,
             cursor=cursor,
             is_newest_first=self.is_newest_first,
@@ -518,13 +457,13 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return partial(find_hits, query=query) if query else lambda *_: ()
 
     def page_arrived(self, read: PageRead[Entry]) -> Sequence[Content]:
-        self._account, self._unindexed, counts = read.about
+        name, self._unindexed, counts = read.about
         for entry in read.rows:
             self._versions.pop(entry.id, None)
         self._versions |= counts
-        if self._account is None:
+        if name is None:
             return no_accounts(self.session)
-        self.account = self.session.accounts[self.MODE] = name = self._account.name
+        self.account = self.session.accounts[self.MODE] = name
         if not self._has_labels and any(entry.label for entry in read.rows):
             self._has_labels = True
             self.list.show_columns(self.columns())
@@ -534,7 +473,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         )
 
     def heading(self) -> Iterable[Content]:
-        if self._account is None:
+        if self.account is None:
             return
         yield safe(self.extent("no matches" if self.filter.text else "no resumes"))
         if self.is_newest_first:
@@ -552,18 +491,18 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     def open_link(self, link: Target) -> None:
         super().open_link(link)
         if link.opens:
-            # The next and previous resume come from the list.
-            self.restart(keeps_rows=True, row=self._position(link.opens))
-            self._open(link.opens, is_linked=True)
+            # The resume's page finds the next and the previous resume in the list.
+            self.list.restart(keeps_rows=True, row=self._position(link.opens))
+            self._open(ResumeRef(link.account or "", link.opens), is_linked=True)
 
     def show_account(self, name: str | None) -> None:
-        self._account, self._has_labels = None, False
+        self._has_labels = False
         self.list.show_columns(self.columns())
         super().show_account(name)
 
     @store_work()
     async def action_mark_all(self) -> None:
-        """Mark all resumes that the filter shows, also those that are not loaded yet."""
+        """Mark all resumes that match the filter, including those that are not loaded yet."""
         if not self.list.is_ready():
             return
         shown = self.filter.text, self.account
@@ -590,15 +529,10 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     # Actions on the resume at the cursor.
 
     def open_row(self, row: Entry) -> None:
-        self._open(row.id)
+        self._open(self.wanted_of(row))
 
-    def _open(self, resume_id: str, *, is_linked: bool = False) -> None:
-        if self.account is not None:
-            ref = ResumeRef(self.account, resume_id)
-            self.app.push_screen(DetailScreen(self, ref, is_linked=is_linked))
-
-    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]]:
-        return self.account or "", self.chosen_rows(verb, one=one)
+    def _open(self, ref: ResumeRef, *, is_linked: bool = False) -> None:
+        self.app.push_screen(DetailScreen(self, ref, is_linked=is_linked))
 
     def exportable(self, account: str) -> tuple[str, str | None, str | None]:
         marked, text = len(self.list.marked), self.filter.text

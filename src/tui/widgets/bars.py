@@ -14,7 +14,7 @@ from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui.keys import MODES, Action, Place, active_actions
+from tui.keys import MODES, Action, Place, active_actions, is_character
 from tui.store_calls import Failure
 from tui.text import SHOWN_S, StatusMessage, joined, safe
 
@@ -22,7 +22,7 @@ TICK_S = 1.0
 """The interval of the countdown."""
 
 MAX_WAIT_S: Final = 30
-"""Longest wait before an unavailable store is tried again."""
+"""The longest wait before a retry while the store is unavailable."""
 
 
 GAP: Final = "  "
@@ -30,14 +30,14 @@ GAP: Final = "  "
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """The header's content: a number for some modes, and the state of the installation in words."""
+    """The header's content: numbers of pending items by mode, and the installation's state."""
 
     badges: Mapping[str, int] = field(default_factory=dict)
     states: Sequence[Content] = ()
 
 
 class HeaderLine(Widget):
-    """The screens with their pending items; on the right, as far as it fits, the state."""
+    """Shows the screens with their pending items, and on the right as much of the state as fits."""
 
     DEFAULT_CSS = """
     HeaderLine { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; }
@@ -71,7 +71,7 @@ class HeaderLine(Widget):
 
 
 class ErrorLine(Widget):
-    """Shows why a read failed and what to do; takes no room otherwise.
+    """Shows why a read failed and what to do; otherwise it is hidden.
 
     While the store is unavailable it counts down and then posts `RetryDue`; it waits longer after
     each failed retry.
@@ -82,28 +82,22 @@ class ErrorLine(Widget):
         background: $error-muted; }
     """
     failure: reactive[Failure | None] = reactive(None, layout=True)
-    """The failure that is shown; None for none."""
+    """The failure that is shown, if any."""
 
     left_s: reactive[int] = reactive(0)
     _waits_s = 0
 
     class RetryDue(Message):
-        """It is time to retry the read."""
+        """Posted when it is time to retry the read."""
 
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._tick)
 
-    def show(self, failure: Failure) -> None:
-        """Show the failure until `clear`."""
-        self._waits_s = min(MAX_WAIT_S, max(1, 2 * self._waits_s)) if failure.is_passing else 0
-        self.failure, self.left_s = failure, self._waits_s
-
-    def clear(self) -> None:
-        """Hide the line."""
-        self.failure, self.left_s, self._waits_s = None, 0, 0
-
-    def watch_failure(self, failure: Failure | None) -> None:
-        self.display = failure is not None
+    def show(self, failure: Failure | None) -> None:
+        """Show the failure, or hide the line if it is None."""
+        is_passing = failure is not None and failure.is_passing
+        self._waits_s = min(MAX_WAIT_S, max(1, 2 * self._waits_s)) if is_passing else 0
+        self.failure, self.left_s, self.display = failure, self._waits_s, failure is not None
 
     def _tick(self) -> None:
         if self.left_s:
@@ -129,12 +123,8 @@ class Note(Static):
         super().__init__(content)
 
 
-TYPED: Final = ("slash", "question_mark", "colon")
-"""Named keys that type a character in a text field, like keys of one character."""
-
-
 class KeyLine(Widget):
-    """A line of keys, with those that work everywhere at the end; or a message in their place."""
+    """Shows the keys, with global keys at the end, or a message instead of the keys."""
 
     DEFAULT_CSS = """
     KeyLine { dock: bottom; height: 1; padding: 0 1; background: $footer-background;
@@ -142,27 +132,22 @@ class KeyLine(Widget):
     KeyLine.-notice { height: auto; max-height: 4; text-wrap: wrap; }
     """
     labels: reactive[Mapping[str, str]] = reactive(dict)
-    """Labels that override the table's, by Textual's action; an empty one hides the key."""
+    """Labels that replace the usual labels, by Textual's action; an empty label hides the key."""
 
     message: reactive[StatusMessage | None] = reactive(None, layout=True)
-    """The message shown; None for the keys."""
+    """The message shown instead of the keys, if any. Only errors stay longer than a few seconds."""
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
-    def say(self, message: StatusMessage) -> None:
-        """Show the message for a few seconds; an error until `clear`."""
-        self.message = message
-        if message.severity != "error":
-            self.set_timer(SHOWN_S, partial(self.clear, message))
-
-    def clear(self, message: StatusMessage | None = None) -> None:
-        """Show the keys again; if `message` is given, only while that one is shown."""
-        if message in (None, self.message):
-            self.message = None
-
     def watch_message(self, message: StatusMessage | None) -> None:
         self.set_class(message is not None, "-notice")
+        if message is not None and message.severity != "error":
+            self.set_timer(SHOWN_S, partial(self._clear, message))
+
+    def _clear(self, message: StatusMessage) -> None:
+        if self.message is message:
+            self.message = None
 
     def render(self) -> Content:
         if self.message is not None:
@@ -180,19 +165,17 @@ class KeyLine(Widget):
         return start + safe(GAP if everywhere else "") + end
 
     def _iter_shown(self) -> Iterator[tuple[Action, Content]]:
-        """Yield the shown actions, each with its key and label; a click presses the key."""
-        seen = set()
+        """Yield the actions to show, each with its clickable key and label."""
         is_typing = isinstance(self.screen.focused, Input)
-        for action, active in active_actions(self.screen):
-            binding = active.binding
+        for action, actives in active_actions(self.screen).items():
+            bindings = [active.binding for active in actives]
+            usable = [each for each in bindings if not (is_typing and is_character(each.key))]
             label = self.labels.get(action.action, action.label)
-            if not label or action.id in seen:
+            if not label or not usable:
                 continue
-            if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
-                continue
-            seen.add(action.id)
+            binding = usable[0]
             shown = self.app.get_key_display(binding)
-            if is_typing and len(shown) == 1:  # of several keys, the one that is not typed as text
+            if is_typing and len(shown) == 1:  # show a key that is not typed as text
                 shown = format_key(binding.key)
             key = safe(shown, "bold $footer-key-foreground")
             content = joined([key, safe(label, "dim")], by=" ")
@@ -201,6 +184,6 @@ class KeyLine(Widget):
     def on_click(self, event: events.Click) -> None:
         """Press the key under the mouse, or clear the message."""
         if self.message is not None:
-            self.clear()
+            self.message = None
         elif key := event.style.meta.get("key"):
             self.app.simulate_key(key)

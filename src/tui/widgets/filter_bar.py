@@ -1,11 +1,11 @@
 """The line that filters a list while the user types."""
 
+import asyncio
 from typing import Final
 
-from textual import on
+from textual import on, work
 from textual.containers import Horizontal
 from textual.reactive import reactive
-from textual.timer import Timer
 
 from tui.keys import Place, bindings
 from tui.text import safe
@@ -14,8 +14,8 @@ from tui.widgets.forms import SafeInput
 from tui.widgets.paged_list import PagedList
 
 FILTER_DELAY_S: Final = 0.04
-"""The pause in typing before the list is read: shorter than between two keys of a fast typist,
-and long enough to read only once after a paste or a repeated key."""
+"""The pause in typing after which the list is read. It is shorter than the pauses of a fast typist,
+but long enough to read the list only once after a paste or while a key repeats."""
 
 
 class FilterInput(SafeInput):
@@ -31,7 +31,7 @@ class FilterInput(SafeInput):
 
 
 class FilterLine(Horizontal):
-    """A line to type in, which covers the screen's first line while it is open."""
+    """An input line, which covers the screen's first line while it is open."""
 
     DEFAULT_CSS = """
     FilterLine { layer: above; dock: top; height: 1; display: none; padding: 0 1;
@@ -41,13 +41,12 @@ class FilterLine(Horizontal):
     """
 
     text: reactive[str] = reactive("", init=False)
-    """The filter; empty for none. It ends in a blank if the last word is complete."""
-
-    _delay: Timer | None = None
+    """The filter; empty if there is none. It ends in a space if the last word is complete."""
 
     def __init__(self, hint: str = "") -> None:
-        """Create the line; `hint` says what to type while it is empty."""
-        self._line = FilterInput(disabled=True, hint=hint)
+        """Create the line; `hint` is shown while it is empty."""
+        self._line = FilterInput(hint=hint)
+        self._line.disabled = True
         super().__init__(Note(safe("/", "bold")), self._line)
 
     def open(self) -> None:
@@ -64,18 +63,17 @@ class FilterLine(Horizontal):
     def leave(self) -> None:
         """Close the line but keep the filter."""
         self._apply_filter()
-        # Otherwise it would get the focus when a screen is opened.
+        # An enabled line would get the focus when a screen is opened.
         self._line.disabled = True
         self.display = False
         self.screen.query_one(PagedList).focus()
 
     @on(SafeInput.Changed)
-    def filter_later(self, event: SafeInput.Changed) -> None:
-        """Filter after a pause in typing."""
-        event.stop()
-        if self._delay is not None:
-            self._delay.stop()
-        self._delay = self.set_timer(FILTER_DELAY_S, self._apply_filter)
+    @work(exclusive=True, description="")
+    async def filter_later(self) -> None:
+        """Apply the filter after a pause in typing."""
+        await asyncio.sleep(FILTER_DELAY_S)
+        self._apply_filter()
 
     def _apply_filter(self) -> None:
         words = " ".join(self._line.value.split())

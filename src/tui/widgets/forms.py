@@ -1,4 +1,4 @@
-"""Form widgets. Labels are `Content`, and input is made safe."""
+"""Form widgets, whose labels are `Content` and whose input is made safe."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -16,7 +16,7 @@ MAX_CHARS = 200
 
 
 class SafeInput(Input):
-    """A line to type in, which drops pasted control characters."""
+    """An input line that drops pasted control characters."""
 
     def __init__(
         self,
@@ -24,17 +24,10 @@ class SafeInput(Input):
         *,
         parse: Callable[[str], Any] = str,
         max_length: int = MAX_CHARS,
-        disabled: bool = False,
         hint: str = "",
     ) -> None:
-        """Create a line. `hint` is shown while it is empty; `parse` raises InvalidArgument."""
-        super().__init__(
-            value,
-            placeholder=safe_text(hint),
-            max_length=max_length,
-            compact=True,
-            disabled=disabled,
-        )
+        """Create a line. `hint` is shown while it is empty; `parse` may raise InvalidArgument."""
+        super().__init__(value, placeholder=safe_text(hint), max_length=max_length, compact=True)
         self._parse = parse
 
     def validate_value(self, value: str) -> SafeText:
@@ -42,11 +35,11 @@ class SafeInput(Input):
 
     @property
     def parsed(self) -> Any:
-        """What the text means, without blanks around it. Raises InvalidArgument."""
+        """The result of parsing the text without surrounding spaces. Raises InvalidArgument."""
         return self._parse(self.value.strip())
 
     def find_problem(self) -> str:
-        """Return why the text is invalid; empty if it is valid."""
+        """Return why the text is invalid, or an empty string if it is valid."""
         try:
             _ = self.parsed
         except InvalidArgument as error:
@@ -65,7 +58,7 @@ class TextButton(Button):
         variant: Literal["default", "primary", "error"] = "default",
         is_default: bool = False,
     ) -> None:
-        """Create a button; with `is_default`, enter in another field presses it."""
+        """Create a button; `is_default` adds a sign to the button that enter presses."""
         if is_default:
             label = joined([label, safe("↵")], by=" ")
         super().__init__(label, id=id, variant=variant, compact=True)
@@ -73,10 +66,10 @@ class TextButton(Button):
 
 
 class Choices(Select[str]):
-    """A choice among texts. Enter opens the list, in which typing searches."""
+    """A drop-down list of texts. Enter opens the list; then typing searches it."""
 
     def __init__(self, texts: Sequence[str], preset: str) -> None:
-        # In an option prompt, a str is markup and a Content is not.
+        # As the prompt of an option, a str would be parsed as markup, but a Content is not.
         options = [(safe(text), text) for text in texts]
         super().__init__(options, value=preset, allow_blank=False, compact=True)
 
@@ -87,7 +80,7 @@ class Choices(Select[str]):
 
 
 class LabelledField(Horizontal):
-    """A label and its widget on one line."""
+    """A label and a widget on one line."""
 
     DEFAULT_CSS = """
     LabelledField { height: 1; }

@@ -1,7 +1,7 @@
 """A list with a cursor that draws only the visible lines.
 
-Textual's DataTable measures every cell of every row: 12 s for 100,000 rows. This list draws lines
-from the rows in memory, so its cost depends only on the screen's height.
+Textual's DataTable measures every cell of every row, which takes 12 s for 100,000 rows. This list
+draws lines from the rows in memory, so its cost depends only on the screen's height.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Any, Generic
 from rich.segment import Segment
 from textual import events, work
 from textual.content import Content, Span
-from textual.geometry import Region, Size
+from textual.geometry import Region, Size, Spacing
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -34,15 +34,15 @@ MARK = "● "
 """Prefix of a marked row's text, in the first column without a fixed width."""
 
 MAX_CELL_CHARS = 400
-"""Longest text to measure, which is slow; a field may have 20,000 characters."""
+"""Text in cells is cut to this length: fields may be long, and measuring long text is slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListColumn(Generic[T]):
-    """A column of a list. `cells` is its width; 0 shares the remaining width, up to `at_most`.
+    """A column. `cells` is its width; columns with 0 share the remaining width, up to `at_most`.
 
-    It is shown in lists at least `from_cells` wide. `is_right` aligns it to the right. `source` is the
-    field of the row that it shows, if hits of a filter depend on it.
+    The column is shown in lists that are at least `from_cells` wide. `is_right` aligns it to the
+    right. `source` is the field that it shows, if the matches of a filter depend on the field.
     """
 
     heading: str
@@ -55,12 +55,12 @@ class ListColumn(Generic[T]):
 
 
 FindHits = Callable[[str, str], Iterable[tuple[int, int]]]
-"""Finds what a filter matches in the text of a cell, given with the `source` of its column: ranges of
-characters."""
+"""Takes the text of a cell and the `source` of its column; returns the ranges of characters that
+match the filter."""
 
 
 def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListColumn[T], int]]:
-    """Return the columns that fit into this width, each with its own width."""
+    """Return the columns that fit into this width, and the width of each."""
     shown = [column for column in columns if column.from_cells <= width_cells]
     left = width_cells - sum(column.cells for column in shown) - GAP_CELLS * (len(shown) - 1)
     flexible = sum(not column.cells for column in shown)
@@ -75,7 +75,7 @@ def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListCo
 
 
 def text_cell(text: str | None, style: str = "") -> Content:
-    """Return the text from data as a cell; a dash for None."""
+    """Return a cell with the text, which comes from data, or with a dash if it is None."""
     return safe(NONE, "dim") if text is None else safe(text[:MAX_CELL_CHARS], style)
 
 
@@ -87,13 +87,14 @@ def age_column(
     *,
     none: str = NONE,
 ) -> ListColumn[T]:
-    """Return a column with the age of an instant; it shows `none` for None."""
-
-    def cell(row: T) -> Content:
-        at = instant(row)
-        return safe(none if at is None else age(at, clock()), "dim")
-
-    return ListColumn(heading, max(AGE_CELLS, len(heading)), cell, from_cells, is_right=True)
+    """Return a column that shows the age of each row's instant, or `none` if that is None."""
+    return ListColumn(
+        heading,
+        max(AGE_CELLS, len(heading)),
+        lambda row: safe(age(instant(row), clock(), none), "dim"),
+        from_cells,
+        is_right=True,
+    )
 
 
 def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
@@ -115,21 +116,18 @@ def _segments(widget: Widget, content: Content, style: Style) -> Iterator[Segmen
 
 
 SCREENS_AHEAD = 2
-"""More rows are read when fewer than this many screens of rows are left."""
+"""More rows are read when fewer than this many screens of rows are left below the view."""
 
 MAX_RELOADED = 1_000
-"""How many rows from the start are read again to show a change, or to find a row; further down, reading
-begins at the first visible row, or at the row to find."""
-
-LOAD = "load"
-"""The worker group for reading rows."""
+"""The number of rows within which a reload, or the search for a row, begins at the start.
+Further down, it begins at the first visible row, or at the row to find."""
 
 
 class PagedList(ScrollView, Generic[T], can_focus=True):
     """Rows in columns under a fixed heading.
 
-    The list awaits `read` for the page after a cursor; `read` raises Failure, after showing why. Only one
-    such load is in progress: a list that replaces this one comes first, then a change to show, then the
+    The list awaits `read`, which returns the page after a cursor or raises Failure. Only one load
+    is in progress at a time: first a list that replaces this one, then a change to show, then the
     visible rows, then more rows.
     """
 
@@ -152,19 +150,19 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     """
 
     cursor: reactive[int] = reactive(0, repaint=False)
-    """The number of the row at the cursor, from 0."""
+    """The number of the row at the cursor, counted from 0."""
 
-    is_stale: reactive[bool] = reactive(False)
-    """Whether the rows are outdated because the store is unavailable."""
+    failure: reactive[Failure | None] = reactive(None)
+    """Why the last load failed; the rows are dimmed while the store is unavailable."""
 
     @dataclass(eq=False)
     class Chosen(Message):
-        """Posted on enter, or on a click on the row at the cursor."""
+        """Posted when the user presses enter, or clicks the row at the cursor."""
 
         row: Any
 
     class Changed(Message):
-        """Posted when the cursor or the known rows changed."""
+        """Posted when the cursor, the loaded rows or the marks have changed."""
 
     def __init__(
         self,
@@ -173,32 +171,28 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         read: Callable[[str], Awaitable[PageRead[T]]],
         *,
         is_paged: bool = False,
-        keeps_deleted: bool = False,
     ) -> None:
-        """Create a list. `is_paged`: it is read page by page, and its keys are positions.
-
-        `keeps_deleted`: a row that is deleted while it is visible keeps its line until a reload.
-        """
+        """Create a list. If `is_paged`, it is read page by page, and its keys are positions."""
         super().__init__()
         self._columns = columns
         self._key = key
         self._read = read
         self._is_paged = is_paged
-        self.keeps_deleted = keeps_deleted
         self.find_hits: FindHits | None = None
-        """Finds the matches of the filter, which are highlighted in the rows; None without a filter."""
+        """Finds the matches of the filter, which are highlighted; None if there is no filter."""
 
         self.marked: dict[str, T] = {}
         """The marked rows, by key."""
 
         self._wanted = ""
-        """The key of the row to move the cursor to once it is read; empty for none."""
+        """The key of the row that the cursor will move to once the row is read; empty if none."""
 
         self._fitted: list[tuple[ListColumn[T], int]] = []
-        self.is_replaced = False
-        """Whether another list is being read, and the rows are those of the previous one."""
+        """The columns that fit, each with its width; computed when the list is next drawn."""
 
-        self._has_failed = False
+        self.is_replaced = False
+        """Whether another list is being read while the rows of the previous list are shown."""
+
         self.empty: Sequence[Content] = ()
         """The lines shown when there are no rows."""
 
@@ -208,36 +202,35 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def show_columns(self, columns: Sequence[ListColumn[T]]) -> None:
         """Show the same rows with these columns."""
-        self._columns = columns
-        self._fitted = fit(columns, self._row_cells)
+        self._columns, self._fitted = columns, []
         self.refresh()
 
     def show_title(self, title: Content) -> None:
-        """Show the title in the frame; unlike Textual's setter, without repainting all rows."""
+        """Show the title in the frame. Unlike Textual's setter, this does not repaint all rows."""
         if self._border_title is None or not self._border_title.is_same(title):
             self._border_title = title
             left, top = self.content_offset
             self.refresh(Region(-left, -top, self.outer_size.width, 1))
 
     def refresh_rows(self, *, reloads: bool = False) -> None:
-        """Read the visible rows again, and rows added at the end. Cursor and view stay.
+        """Read the visible rows, and rows added at the end, without moving the cursor or the view.
 
-        `reloads`: deleted rows are removed instead of being shown as deleted; and a read in progress,
-        which may predate the change to show, is repeated.
+        `reloads` repeats a read in progress, which may have begun before the change to show.
         """
-        self._has_failed = False
+        if reloads:
+            self.failure = None
         if reloads or not is_running(self, self._load):
             first = self.window.page_start(self.scroll_offset.y)
             is_whole = not self._is_paged or (reloads and first < MAX_RELOADED)
-            self._load(None if self.is_replaced else 0 if is_whole else first, removes=reloads)
+            self._load(None if self.is_replaced else 0 if is_whole else first)
         self.refresh()
 
     def restart(self, *, keeps_rows: bool = False, row: str = "") -> None:
-        """Show another list, from its start or at the row of this key.
+        """Show another list, from its start or at the row with the key `row`.
 
-        `keeps_rows`: show the current rows until the other list is read; keep the marks.
+        `keeps_rows` shows the current rows until the other list is read, and keeps the marks.
         """
-        self._wanted, self._has_failed = row, False
+        self._wanted, self.failure = row, None
         if not keeps_rows:
             self.marked.clear()
             self._show(Window(self._key))
@@ -245,40 +238,39 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.is_replaced = keeps_rows
         self._load(None)
 
-    @work(exclusive=True, group=LOAD, description="")
-    async def _load(self, start: int | None, *, removes: bool = False) -> None:
-        """Read the rows from number `start` on, as far as they are visible; for None, another list."""
+    @work(exclusive=True, description="")
+    async def _load(self, start: int | None) -> None:
+        """Read the rows from number `start` to the last visible row; None reads another list."""
         try:
             if start is None:
                 self._show(await self._read_list())
             else:
-                await self._read_rows(start, keeps_deleted=self.keeps_deleted and not removes)
+                await self._read_rows(start)
         except Failure as failure:
             if failure.is_gone:  # the owner of the rows no longer exists
                 self._show(Window(self._key))
-            self.is_stale, self._has_failed = failure.is_passing, True
+            self.failure = failure
         else:
-            self.is_stale = False
+            self.failure = None
             self._go_to_wanted()
             if start is None or self.window.is_complete:
                 self._wanted = ""
         self._grow()
 
     async def _read_list(self) -> Window[T]:
-        """Return the first page, or as many pages as lead to the wanted row; but if it is far down, those
-        from there on."""
+        """Return the pages from the start to the wanted row, at least the first page. If that row
+        is far down the list, return only the page that begins there."""
         window = Window(self._key)
         while True:
             read = await self._read(window.after)
             window.put(window.count, read.rows, read.next_cursor)
-            is_found = not self._wanted or window.find(self._wanted) is not None
-            if is_found or window.is_complete or window.before:
-                return window  # if the wanted row was deleted, the list begins where it was
+            if window.is_complete or window.before or window.after >= self._wanted:
+                return window
             if window.count >= MAX_RELOADED:
                 window = Window(self._key, just_before(self._wanted))
 
-    async def _read_rows(self, start: int, *, keeps_deleted: bool) -> None:
-        """Read the rows from number `start` on, as far as they are visible."""
+    async def _read_rows(self, start: int) -> None:
+        """Read the rows from number `start` to the last visible row, and new rows at the end."""
         window = self.window
         visible = window.rows[start : self.scroll_offset.y + self._row_lines]
         last = self._key(visible[-1]) if visible else ""
@@ -287,20 +279,18 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         while read.next_cursor is not None and read.next_cursor < last:
             read = await self._read(read.next_cursor)
             rows += read.rows
-        self._put(start, rows, read.next_cursor, keeps_deleted=keeps_deleted)
+        self._put(start, rows, read.next_cursor)
         if window.is_complete and read.next_cursor is not None:
             read = await self._read(window.after)
             self._put(window.count, read.rows, read.next_cursor)
 
-    def _put(
-        self, start: int, rows: Sequence[T], next_cursor: str | None, *, keeps_deleted: bool = False
-    ) -> None:
-        """Put the rows into the window; the cursor's row, or the first visible one, keeps its line."""
+    def _put(self, start: int, rows: Sequence[T], next_cursor: str | None) -> None:
+        """Put the rows into the window. The cursor or else the first visible row keeps its line."""
         window, top = self.window, self.scroll_offset.y
-        is_seen = top <= self.cursor < top + self._row_lines  # with the mouse wheel it may not be
+        is_seen = top <= self.cursor < top + self._row_lines  # the mouse wheel may have hidden it
         known = range(start, window.count)
         keys = {at: self._key(window.rows[at]) for at in (self.cursor, top) if at in known}
-        window.put(start, rows, next_cursor, keeps_deleted=keeps_deleted)
+        window.put(start, rows, next_cursor)
         numbers = {at: window.find(key, start) for at, key in keys.items()}
         moved = {at: number - at for at, number in numbers.items() if number is not None}
         dropped = window.drop() if self._is_paged else 0
@@ -313,7 +303,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self._scroll_to_cursor()
 
     def _show(self, window: Window[T]) -> None:
-        self.window, self.is_replaced, self.is_stale = window, False, False
+        self.window, self.is_replaced = window, False
         self._resize_list()
         self.cursor = 0
         self.scroll_to(y=0, animate=False, force=True)
@@ -326,25 +316,21 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     @property
     def current(self) -> T | None:
-        """The row at the cursor; None if there is none, or it was deleted."""
-        if self.cursor >= self.window.count:
-            return None
-        row = self.window.rows[self.cursor]
-        return None if self._key(row) in self.window.gone else row
+        """The row at the cursor; None if there is none."""
+        return self.window.rows[self.cursor] if self.cursor < self.window.count else None
 
     def is_ready(self) -> bool:
-        """Return whether the row at the cursor belongs to the requested list; if not, say so.
+        """Return whether the current row belongs to the requested list; if not, show a message.
 
-        If that list cannot be read, the rows that are shown stay usable.
+        If the requested list cannot be read, the rows that are shown can still be used.
         """
-        is_usable = self._wanted or self._has_failed or self.is_stale
-        is_loading = self.is_replaced and not is_usable
+        is_loading = self.is_replaced and not (self._wanted or self.failure)
         if is_loading:
             show_message(self, "Loading the list…")
         return not is_loading
 
     def select(self, key: str) -> None:
-        """Move the cursor to the row of this key once it is read."""
+        """Move the cursor to the row with this key once the row is read."""
         self._wanted = key
         self._go_to_wanted()
 
@@ -359,7 +345,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._grow()
 
     def mark(self, rows: Iterable[T]) -> None:
-        """Mark these rows, of which some may not be loaded."""
+        """Mark these rows, some of which may not be loaded."""
         self.marked |= {self._key(row): row for row in rows}
         self._grow()
 
@@ -371,11 +357,11 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def _grow(self) -> None:
         self._resize_list()
         self.refresh()
-        self.call_later(self._read_more)  # once a load that ends here has ended
+        self.call_later(self._read_more)  # after a load that calls this has ended
         self.post_message(self.Changed())
 
     def _resize_list(self) -> None:
-        # One line for the heading, and one that says that more rows are being read.
+        # Add a line for the heading, and a line that shows that more rows are being read.
         lines = self.window.count + (0 if self.window.is_complete else 1)
         self.virtual_size = Size(self.size.width, lines + 1)
 
@@ -383,7 +369,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """Read the next page if the rows are running out, unless a load is in progress."""
         bottom = self.scroll_offset.y + (1 + SCREENS_AHEAD) * self._row_lines
         is_wanted = bottom >= self.window.count and not self.window.is_complete and self.size
-        if is_wanted and not (self._has_failed or is_running(self, self._load)):
+        if is_wanted and not (self.failure or is_running(self, self._load)):
             self._load(None if self.is_replaced else self.window.count)
 
     @property
@@ -397,32 +383,27 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     # Drawing.
 
     def on_resize(self) -> None:
-        self._fitted = fit(self._columns, self._row_cells)
+        self._fitted = []
         self._grow()
         self._scroll_to_cursor()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self.call_after_refresh(self._read_more)  # rows already read are painted first
+        self.call_after_refresh(self._read_more)  # paint the rows already read first
 
     def watch_cursor(self, old: int, new: int) -> None:
-        for number in (old, new):
-            line = number - self.scroll_offset.y + 1
-            self.refresh(Region(0, line, self.size.width, 1))
+        self.refresh_line(old + 1)
+        self.refresh_line(new + 1)
         self._scroll_to_cursor()
         self.call_after_refresh(self._read_more)
         self.post_message(self.Changed())
 
     def _scroll_to_cursor(self) -> None:
-        top = self.scroll_offset.y
-        if self.cursor < top:
-            top = self.cursor
-        elif self.cursor >= top + self._row_lines:
-            top = self.cursor - self._row_lines + 1
-        self.scroll_to(y=top, animate=False, force=True)
+        line, heading = Region(0, self.cursor + 1, 1, 1), Spacing(top=1)
+        self.scroll_to_region(line, spacing=heading, animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
-        if not self._fitted:  # the first paint comes before the first resize event
+        if not self._fitted:
             self._fitted = fit(self._columns, self._row_cells)
         if y == 0:
             headings = [safe(column.heading) for column, _ in self._fitted]
@@ -431,29 +412,21 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         if number >= self.window.count:
             return line_strip(self, self._quiet_line(y, number), self._style("paged-list--quiet"))
         style = self._style("paged-list--cursor") if number == self.cursor else self._style()
-        row = self.window.rows[number]
-        if self._key(row) in self.window.gone:
-            return line_strip(self, safe("(deleted)", "italic"), style)
-        cells = self._cells(row)
-        if number == self.cursor:
-            # On the cursor's background other colors would be illegible.
-            cells = self._highlighted([safe(cell.plain) for cell in cells])
-        return self._draw(cells, style)
+        return self._draw(self._cells(number), style)
 
-    def _cells(self, row: T) -> list[Content]:
-        cells = self._highlighted([column.cell(row) for column, _ in self._fitted])
+    def _cells(self, number: int) -> list[Content]:
+        row, columns = self.window.rows[number], [column for column, _ in self._fitted]
+        cells = [column.cell(row) for column in columns]
         if self._key(row) in self.marked:
-            at = next((at for at, (column, _) in enumerate(self._fitted) if not column.cells), 0)
+            at = next((at for at, column in enumerate(columns) if not column.cells), 0)
             cells[at] = safe(MARK, "bold $text-accent") + cells[at]
+        if number == self.cursor:
+            # Other colors would be illegible on the cursor's background.
+            cells = [safe(cell.plain) for cell in cells]
+        if (hits := self.find_hits) is not None:
+            pairs = zip(cells, columns, strict=True)
+            cells = [highlighted(cell, hits(cell.plain, column.source)) for cell, column in pairs]
         return cells
-
-    def _highlighted(self, cells: list[Content]) -> list[Content]:
-        if (find_hits := self.find_hits) is None:
-            return cells
-        return [
-            highlighted(cell, find_hits(cell.plain, column.source))
-            for cell, (column, _) in zip(cells, self._fitted, strict=True)
-        ]
 
     def _draw(self, cells: Sequence[Content], style: Style) -> Strip:
         """Return the cells side by side; a cell that does not fit ends in an ellipsis."""
@@ -473,21 +446,21 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return Strip(segments).adjust_cell_length(self.size.width, ground)
 
     def _quiet_line(self, y: int, number: int) -> Content:
-        """Return a line below the rows: that more are being read, or that the list is empty."""
+        """Return a line below the rows: a note that more are being read, or that there are none."""
         line = safe("")
         if not self.window.is_complete and number == self.window.count:
-            line = safe("… not loaded" if self._has_failed else "… loading")
+            line = safe("… not loaded" if self.failure else "… loading")
         elif self.window.is_complete and not self.window.count and 0 <= y - 2 < len(self.empty):
             line = self.empty[y - 2]
         return line.truncate(self._row_cells, ellipsis=True)
 
     def _style(self, component: str = "") -> Style:
-        """Return the style of this component class; empty: of rows."""
+        """Return the style of this component class, or the style of rows if it is empty."""
         style = self.get_visual_style(component) if component else self.visual_style
         if component == "paged-list--cursor" and self.app.no_color:
-            # Nothing else shows the cursor; and `visual_style` drops CSS's reverse.
+            # Without colors, nothing else shows the cursor, and `visual_style` drops CSS's reverse.
             style += Style(reverse=True)
-        return style + Style(dim=True) if self.is_stale else style
+        return style + Style(dim=True) if self.failure and self.failure.is_passing else style
 
     # Keys and mouse.
 
@@ -501,8 +474,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def action_first(self) -> None:
         if self.window.before:
             self.restart(keeps_rows=True)
-        self._wanted = ""
-        self.cursor = 0
+        self.action_move(-self.cursor)
 
     def action_last(self) -> None:
         """Move the cursor to the last loaded row."""

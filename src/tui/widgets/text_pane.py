@@ -1,4 +1,4 @@
-"""A pane of paragraphs, wrapped to its width and drawn line by line."""
+"""A pane of paragraphs, which are wrapped to its width and drawn line by line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tui.text import safe
 from tui.widgets.paged_list import SCROLLBAR_GAP_CELLS, line_strip
 
 MAX_WIDTH_CELLS = 100
-"""Longer lines are hard to read, however wide the terminal is."""
+"""The maximum width of a line: longer lines are hard to read, even in a wide terminal."""
 
 SLICE_S = 0.02
 """How long wrapping may block the event loop."""
@@ -24,7 +24,7 @@ PAUSE_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A text that wraps. `mark` precedes its first line; the others are indented by its width."""
+    """Text to wrap. `mark` precedes its first line; the other lines are indented by its width."""
 
     content: Content
     mark: str = ""
@@ -80,7 +80,7 @@ class TextPane(ScrollView, can_focus=True):
         self._wrap_slice()
 
     def _wrap_slice(self) -> None:
-        """Wrap lines for SLICE_S, then continue later: 2 MiB of text take half a second."""
+        """Wrap lines for SLICE_S and continue later, because 2 MiB of text take half a second."""
         enough = perf_counter() + SLICE_S
         for paragraph in self._unwrapped:
             self._lines += wrapped(paragraph, self._width)
@@ -91,23 +91,20 @@ class TextPane(ScrollView, can_focus=True):
         self.refresh()
 
     def line(self, number: int) -> Content:
-        """Return a wrapped line; a blank one after the last."""
+        """Return the wrapped line with this number, or a blank line after the end."""
         return self._lines[number] if number < len(self._lines) else safe("")
+
+    def action_scroll_pages(self, pages: int) -> None:
+        """Scroll down by this many screens, which overlap by one line."""
+        self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False)
+
+    @property
+    def allow_vertical_scroll(self) -> bool:
+        """Always true, so that keys also scroll before the first layout has added a scrollbar."""
+        return True
 
     def render_line(self, y: int) -> Strip:
         return line_strip(self, self.line(self.scroll_offset.y + y), self.visual_style)
-
-    def action_scroll_by(self, lines: int) -> None:
-        self.scroll_relative(y=lines, animate=False, force=True)
-
-    def action_scroll_pages(self, pages: int) -> None:
-        self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False, force=True)
-
-    def action_scroll_to_start(self) -> None:
-        self.scroll_to(y=0, animate=False, force=True)
-
-    def action_scroll_to_end(self) -> None:
-        self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
 
 def wrapped(paragraph: Paragraph, width_cells: int) -> list[Content]:
