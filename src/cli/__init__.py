@@ -1,1 +1,1 @@
-"""The `resumes` command: it parses flags, calls the other packages, and prints results."""
+"""The `resumes` command, which parses flags, calls the other packages and prints the results."""

@@ -1,20 +1,19 @@
-"""The program's entry point, as `resumes` and as `python -m cli`. `resumes up` starts its processes
-with the latter."""
+"""Run the program as `resumes` or as `python -m cli`, which `resumes up` uses for its processes."""
 
 import sys
 
 INTERRUPTED = 130
 FAILED = 1
-"""The same values as in `cli.errors`, which is not imported yet."""
+"""These codes equal the codes in `cli.errors`, which is not imported yet."""
 
 SYSTEMS = ("linux", "darwin")
-"""Systems on which all modules can be imported; README.md says what macOS lacks."""
+"""Systems on which all modules can be imported. README.md lists the features that macOS lacks."""
 
 
 def main() -> None:
-    """Run the console script and end the process; after Ctrl-C, however early, print nothing.
+    """Run the console script and end the process. Print nothing after Ctrl-C, however early.
 
-    On an unsupported system, print one line before importing anything that it lacks.
+    On an unsupported system, print an error before modules that it lacks are imported.
     """
     if sys.platform not in SYSTEMS:
         sys.stderr.write(

@@ -1,4 +1,4 @@
-"""Errors of commands: each becomes one line on standard error and an exit code."""
+"""Report each error of a command as one line on standard error, and return an exit code."""
 
 import contextlib
 import errno
@@ -32,10 +32,10 @@ class ExitCode(IntEnum):
     """The store or the network is unavailable."""
 
     INTERRUPTED = 130
-    """Ctrl-C, as a shell reports it: 128 + SIGINT."""
+    """The command was interrupted with Ctrl-C. Shells use the same code: 128 + SIGINT."""
 
     READER_GONE = 141
-    """The reader of standard output has gone, as a shell reports it: 128 + SIGPIPE."""
+    """The reader of standard output has exited. Shells use the same code: 128 + SIGPIPE."""
 
 
 EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
@@ -75,7 +75,7 @@ LONG_WORD = re.compile(r"(\S{160})\S+")
 
 
 def describe(error: click.UsageError) -> str:
-    """Return click's message on one line, then where to read more: `… See `resumes up --help``."""
+    """Return click's message on one line, followed by `See `resumes up --help``, for example."""
     # click puts choices on separate lines.
     message = LONG_WORD.sub(r"\1…", " ".join(error.format_message().split()))
     if error.ctx is None:
@@ -86,7 +86,7 @@ def describe(error: click.UsageError) -> str:
         name = error.option_name if isinstance(error, NoSuchOption) else error.command_name
         called = f"{error.ctx.command_path} {name}"
         if instead := REMOVED.get(called):
-            # Only `import` could mean `resumes import`.
+            # Repeat the full command: `import` alone could mean `resumes import`.
             words = called.partition(" ")[2] if isinstance(error, NoSuchCommand) else name
             message = f"`{words}` was removed: {instead}"
     stop = "" if message.endswith((".", "?", ")")) else "."
@@ -94,7 +94,7 @@ def describe(error: click.UsageError) -> str:
 
 
 def _find_setting(option: str) -> str | None:
-    """Return where to set the value if it is a setting instead of an option of this command."""
+    """Return how to set the value if it is a setting, not an option of this command."""
     from resumes.settings import ENV_PREFIX, Settings
 
     name = option.lstrip("-").replace("-", "_")
@@ -111,7 +111,7 @@ class Failed(click.ClickException):
 
 
 def run(call: Callable[[], object], session: Session) -> int:
-    """Run the call, report its failure if any, and return the exit code.
+    """Run the call, report a failure, and return the exit code.
 
     Commands in messages get the flags of the session's home and store. The traceback of an
     unexpected failure goes to a file in that home, if it exists.
@@ -122,7 +122,7 @@ def run(call: Callable[[], object], session: Session) -> int:
     except BrokenPipeError:
         code: int = ExitCode.READER_GONE
     except click.Abort as error:
-        # click raises the same exception for Ctrl-C and for the end of input at a question.
+        # click raises the same exception for Ctrl-C and for the end of input during a question.
         if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
             code = ExitCode.INTERRUPTED
         else:
@@ -133,7 +133,7 @@ def run(call: Callable[[], object], session: Session) -> int:
         error.show()
         code = ExitCode.USAGE
     except click.exceptions.Exit as error:
-        # From a command that the terminal UI invokes; click handles the others.
+        # This comes from a command that the terminal UI invokes; click handles the others.
         code = error.exit_code
     except click.UsageError as error:
         code = _report(describe(error), error.exit_code)
@@ -146,11 +146,11 @@ def run(call: Callable[[], object], session: Session) -> int:
     except MemoryError:
         code = _report_refusal(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
     except RuntimeError as error:
-        # Python's message when the system refuses a thread.
+        # Python raises this error if the system cannot start a thread.
         is_of_thread = str(error) == "can't start new thread"
         refusal = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
         code = _report_refusal(refusal) if is_of_thread else _report_internal(session)
-    except Exception:  # noqa: BLE001 - the edge: no unexpected error may reach the user as a traceback
+    except Exception:  # noqa: BLE001 - users must never see a traceback
         code = _report_internal(session)
     else:
         code = result if isinstance(result, int) else ExitCode.DONE
@@ -182,7 +182,7 @@ def _report_refusal(error: OSError) -> int:
 
 
 def describe_refusal(error: OSError) -> str:
-    """Return what the system refused, and the remedy."""
+    """Return a message about the system's error, with a remedy if one is known."""
     reason = error.strerror or str(error)
     name = error.filename
     if reason.startswith("No usable temporary directory"):
@@ -198,7 +198,7 @@ def describe_refusal(error: OSError) -> str:
 
 
 def _report(message: str, code: int) -> int:
-    # If standard error is gone too, only the exit code remains.
+    # If standard error is closed too, only the exit code reports the error.
     with contextlib.suppress(OSError):
         say(f"Error: {safe_text(message)}", level="error")
     return int(code)

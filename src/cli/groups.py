@@ -1,4 +1,4 @@
-"""What commands share: common flags, shared options, and confirmation before a loss."""
+"""Define what commands share: common flags, shared options, and confirmation before a loss."""
 
 import math
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PORT = click.IntRange(0, 65_535)
-"""A port to listen on; 0 for any free port."""
+"""A port to listen on; 0 means any free port."""
 
 
 class Seconds(click.FloatRange):
@@ -55,7 +55,7 @@ YES = click.option(
     is_flag=True,
     help="Skip the confirmation. This option is required if standard input is not a terminal.",
 )
-"""The option for commands that delete data; without it they call `confirm`."""
+"""The option for commands that delete data. Without it, they call `confirm`."""
 
 
 def account_option(
@@ -79,7 +79,7 @@ def _checked_label(
 
 
 def confirm(question: str) -> None:
-    """Return if the user confirms; otherwise say that nothing was done and end the command.
+    """Return if the user confirms; otherwise, print that nothing was done and end the command.
 
     Raises InvalidArgument if there is no terminal to ask on.
     """
@@ -163,13 +163,13 @@ class Command(click.Command):
         as_json = click.Option(
             ["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", **_NOTED
         )
-        # Hidden here, because the help shows the store's options before the command.
+        # Hide the store's options here, because the help shows them before the command.
         common = [*store_options(hidden=True), as_json]
         self.params.extend(option for option in common if taken.isdisjoint(option.opts))
 
 
 class CommandGroup(Command, click.Group):
-    """A group of commands that accepts `--json`, `--home` and `--database` for them."""
+    """A group of commands that accepts their options `--json`, `--home` and `--database` too."""
 
     command_class = Command
 
@@ -179,10 +179,10 @@ class CommandGroup(Command, click.Group):
 
 
 def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command with this name, by default the function's."""
+    """Turn a function into a command with this name; the default is the function's name."""
     return click.command(name, cls=Command)
 
 
 def group(name: str | None = None) -> Callable[[Callable[..., Any]], CommandGroup]:
-    """Make a function a command group with this name, by default the function's."""
+    """Turn a function into a command group with this name; the default is the function's name."""
     return click.group(name, cls=CommandGroup)

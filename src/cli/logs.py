@@ -1,4 +1,4 @@
-"""The log lines of services on standard error, as text or as JSON."""
+"""Write the log lines of services to standard error, as text or JSON."""
 
 import contextlib
 import logging
@@ -46,17 +46,16 @@ class JsonFormatter(logging.Formatter):
 
 
 def _text(value: str) -> str:
-    """Return the text with lone surrogates, which file names may contain, escaped."""
+    """Escape the lone surrogates in the text, which file names may contain."""
     return value.encode("utf-8", "backslashreplace").decode()
 
 
 def set_up_logs(*, as_json: bool = False, writer: LogWriter | None = None) -> None:
-    """Log our own messages from INFO, those of libraries from WARNING, to standard error or to the
-    writer."""
+    """Log to standard error or the writer: own messages from INFO, libraries' from WARNING."""
     handler = logging.StreamHandler(writer)
     if as_json:
         handler.setFormatter(JsonFormatter())
-        # A reader of JSON lines must not get other lines.
+        # A program that reads JSON lines must not receive other lines.
         redirect_messages(_log_words)
     else:
         handler.setFormatter(SafeFormatter(FORMAT, TIME))
@@ -70,17 +69,17 @@ def _log_words(level: Level, text: str) -> None:
 
 
 def open_service_log(*, as_json: bool) -> LogWriter:
-    """Log as `set_up_logs` does, but from a thread; return its writer for other lines."""
+    """Set up logs that a thread writes, and return its writer for other lines."""
     writer = LogWriter(STANDARD_ERROR)
     set_up_logs(as_json=as_json, writer=writer)
     return writer
 
 
 def is_file_or_pipe(stream: TextIO) -> bool:
-    """Return whether the stream writes to a file or a pipe instead of a terminal."""
+    """Return whether the stream writes to a file or pipe, not to a terminal."""
     try:
         return not os.isatty(stream.fileno())
-    except OSError:  # an in-memory stream, set by a caller
+    except OSError:  # an in-memory stream
         return False
 
 
@@ -88,8 +87,8 @@ def is_file_or_pipe(stream: TextIO) -> bool:
 def narrating(*, as_json: bool) -> Iterator[None]:
     """Write logs and messages of the block to standard error.
 
-    A thread writes them to a file or a pipe, so that a service neither waits for a slow or stuck
-    reader, nor ends when the reader is gone or the disk is full.
+    If standard error is a file or pipe, a thread writes them, so that a service neither waits for a
+    slow reader nor ends when the reader exits or the disk is full.
     """
     if not is_file_or_pipe(sys.stderr):
         set_up_logs(as_json=as_json)

@@ -1,9 +1,9 @@
-"""The `resumes` command: its options, its table of commands, and its error handling.
+"""Define the `resumes` command: its options, its table of commands, and its error handling.
 
 `resumes --help` and completion must be fast, and the store alone takes a third of a second to
 import. So this module lists the commands by name and summary, and imports a command's module only
-when needed. Those modules have all their imports at the top. The modules imported below, which
-every run loads, import at the top only what the help needs, and the rest inside functions.
+when needed. Modules of commands have all imports at the top. Modules that this module imports are
+loaded by every run, so they import at the top only what the help needs, and the rest in functions.
 """
 
 import os
@@ -41,7 +41,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "edit": ("cli.commands.edit:edit", "Edit a resume in your editor."),
         "delete": (
             "cli.commands.resumes:delete",
-            "Delete a resume, or all resumes of a label, a search or a time.",
+            "Delete a resume, or all resumes with a label, from a search or before a date.",
         ),
         "forget": (
             "cli.commands.forget:forget",
@@ -60,7 +60,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "plans": ("cli.commands.plans:plans", "Show and change plans."),
         "expire": (
             "cli.commands.expire:expire",
-            "Erase resumes that are older than their plan keeps them.",
+            "Erase resumes that are older than their plan allows.",
         ),
     },
     "Operations": {
@@ -71,8 +71,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "completion": ("cli.commands.completion:completion", "Print a shell's completion script."),
     },
 }
-"""By heading, in the order of the help: each command's name, its location, and its summary, which
-is the first sentence of its help."""
+"""The commands by heading, in the order of the help. Each name has a location and a summary, which
+is the first sentence of the command's help."""
 
 COMMANDS: Final = {name: place for part in SECTIONS.values() for name, place in part.items()}
 
@@ -80,7 +80,7 @@ COMMANDS: Final = {name: place for part in SECTIONS.values() for name, place in 
 class Resumes(CommandGroup):
     """The top-level command, which imports a command when it is run, not when it is listed.
 
-    All errors end here as one line and an exit code.
+    It reports every error as one line and an exit code.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -88,7 +88,7 @@ class Resumes(CommandGroup):
         self.commands = COMMANDS  # type: ignore[assignment]  # click only reads the names
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of this name; None if there is none."""
+        """Import the command with this name, or return None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         found = pkgutil.resolve_name(COMMANDS[cmd_name][0])
@@ -96,7 +96,7 @@ class Resumes(CommandGroup):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands under their headings, using only the summaries."""
+        """Write the commands under their headings, without importing them."""
         column = max(map(len, COMMANDS))
         for heading, places in SECTIONS.items():
             with formatter.section(heading):
@@ -105,7 +105,7 @@ class Resumes(CommandGroup):
                 )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Return the names of commands, using only the summaries, then the group's options."""
+        """Return the commands and the group's options, without importing the commands."""
         from click.shell_completion import CompletionItem
 
         return [
@@ -115,21 +115,21 @@ class Resumes(CommandGroup):
         ] + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, report a failure, and exit with a code of `cli.errors`."""
+        """Run the command, report a failure, and exit with a code from `cli.errors`."""
         session = Session()
         kwargs |= {"standalone_mode": False, "obj": session}
         sys.exit(errors.run(lambda: super(Resumes, self).main(*args, **kwargs), session))
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse the command line; exit as `invoke` does if the reader of the help is gone."""
+        """Parse the command line. If the reader of the help has exited, exit with READER_GONE."""
         try:
             return super().make_context(*args, **kwargs)
         except BrokenPipeError:
             raise click.exceptions.Exit(ExitCode.READER_GONE) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the given command. If the reader of its output is gone, such as `head`, return
-        READER_GONE, for which click would use another exit code."""
+        """Run the given command. If the reader of its output, such as `head`, has exited, return
+        READER_GONE instead of click's exit code."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -150,16 +150,15 @@ def resumes() -> None:
 
 
 def refuse_closed_output() -> None:
-    """End the process if standard output is closed; redirect the other two standard streams to
-    nowhere if they are closed.
+    """End the process if standard output is closed. Replace closed standard input or error.
 
-    Otherwise the store could be opened as file descriptor 1 and receive the output, and a new key
+    Otherwise, the store could be opened as file descriptor 1 and receive the output, and a new key
     would be lost.
     """
     closed = [number for number, stream in enumerate(STREAMS) if getattr(sys, stream) is None]
     while closed and os.open(os.devnull, os.O_RDWR) < max(closed):
         pass
-    if sys.stdin is None:  # replaced by an empty stream
+    if sys.stdin is None:  # use an empty stream
         sys.stdin = os.fdopen(0, encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8")
@@ -171,11 +170,11 @@ def refuse_closed_output() -> None:
 
 
 def keep_interrupts() -> None:
-    """Make Ctrl-C end the program even where Python drops exceptions.
+    """Make Ctrl-C end the program even where Python ignores exceptions.
 
-    KeyboardInterrupt may be raised in a weak reference's callback or in `__del__`, where Python prints
-    it as ignored and continues. It is raised again at the next call or return after the callback;
-    any later, a short command would have ended.
+    KeyboardInterrupt can be raised in a weak reference's callback or in `__del__`, where Python
+    only prints it and continues. It is raised again at the next call or return after the callback;
+    if it was raised later, a short command might already have ended.
     """
     report = sys.unraisablehook
 
@@ -186,7 +185,7 @@ def keep_interrupts() -> None:
             report(dropped)
 
     def interrupt(frame: FrameType, event: str, arg: object) -> None:
-        if frame.f_code is not interrupt_again.__code__:  # there it would be dropped as well
+        if frame.f_code is not interrupt_again.__code__:  # Python would ignore it there too
             sys.setprofile(None)
             raise KeyboardInterrupt
 
@@ -203,6 +202,6 @@ def main() -> None:
     refuse_closed_output()
     keep_interrupts()
     for stream in (sys.stdout, sys.stderr):
-        # Escape characters that the terminal's encoding lacks instead of failing.
+        # Escape characters that the terminal's encoding lacks, instead of failing.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # typeshed: any TextIO
     resumes(prog_name="resumes")

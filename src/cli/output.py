@@ -1,4 +1,4 @@
-"""Printing: data to standard output, messages to standard error, tables, outcome lines."""
+"""Print data to standard output and messages to standard error, and format tables and lines."""
 
 import contextlib
 import os
@@ -19,10 +19,10 @@ from resumes.text import escaped, escaped_in_json, escaped_json
 ELLIPSIS = "…"
 
 safe_text: Final = escaped
-"""Escapes unsafe characters, including line ends, so that a value stays on one line."""
+"""Escapes unsafe characters, including line breaks, so that a value stays on one line."""
 
 safe_json: Final = escaped_json
-"""Escapes the same characters so that the text stays JSON. Line ends between values are kept."""
+"""Escapes unsafe characters so that the text stays JSON. Line breaks between values are kept."""
 
 
 def width(text: str) -> int:
@@ -39,7 +39,7 @@ def _char_width(char: str) -> int:
 
 
 def cut(text: str, cells: int) -> str:
-    """Return the text in at most `cells` cells, cut with an ellipsis if it is longer."""
+    """Return the text, cut with an ellipsis if it is wider than `cells` cells."""
     if width(text) <= cells:
         return text
     kept, used = "", 0
@@ -52,25 +52,25 @@ def cut(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int, *, to_the_right: bool = False) -> str:
-    """Return the text padded with blanks to `cells` cells; `to_the_right` pads at the start."""
+    """Pad the text with spaces to `cells` cells; `to_the_right` pads it at the start."""
     blanks = " " * max(0, cells - width(text))
     return blanks + text if to_the_right else text + blanks
 
 
 GAP = "  "
 NARROWEST = 12
-"""Minimum width of a flexible column, in cells."""
+"""The minimum width of a flexible column, in cells."""
 
 
 Level = Literal["info", "warning", "error"]
 """Log levels as strings, because importing `logging` would cost every `--help` 7 ms."""
 
 Narrator = Callable[[Level, str], None]
-"""Writes a line of text, which may be empty, at a level."""
+"""A function that writes a line of text, which may be empty, at a level."""
 
 
 class _Narration:
-    """Where this process sends messages; None for standard error, with or without the time."""
+    """The narrator that receives messages, or None for standard error, with or without the time."""
 
     by: Narrator | None = None
     is_timed: bool = False
@@ -91,7 +91,7 @@ def timed(*, is_wanted: bool = True) -> Iterator[None]:
 
 
 def redirect_messages(narrator: Narrator | None) -> None:
-    """Send all later messages of this process to the narrator, without styles; None stops that."""
+    """Send all later messages of this process to the narrator without styles, or stop with None."""
     _Narration.by = narrator
 
 
@@ -114,7 +114,7 @@ def put(text: str = "") -> None:
 
 
 def _color() -> bool | None:
-    # With None click decides by whether the stream is a terminal (see no-color.org).
+    # With None, click uses color if the stream is a terminal (see no-color.org).
     return False if os.environ.get("NO_COLOR") else None
 
 
@@ -156,7 +156,7 @@ class Column:
 
 
 def put_table(columns: Sequence[Column], rows: Iterable[Any]) -> None:
-    """Write a table with escaped cells to standard output; on a terminal, cut it to the width."""
+    """Write a table with escaped cells to standard output. On a terminal, cut it to the width."""
     body = [[safe_text(column.cell(row)) for column in columns] for row in rows]
     titles = [column.title for column in columns]
     widths = [max(map(width, cells)) for cells in zip(titles, *body, strict=True)]
@@ -193,7 +193,7 @@ def put_fields(fields: Iterable[tuple[str, str]]) -> None:
 
 
 def instant(timestamp: str | None) -> str:
-    """Return a stored timestamp in readable form, to the minute in UTC; a dash for None."""
+    """Format a stored timestamp for people, in UTC without seconds. Return a dash for None."""
     return "-" if timestamp is None else minute(timestamp)
 
 
@@ -214,7 +214,7 @@ def line(outcome: str, name: str, message: str | None = None) -> str:
 
 
 def summary(counts: Mapping[str, int], *, always: Sequence[str] = ("done", "failed")) -> str:
-    """Return `3 done, 0 failed, 2 held`: the counts in `always`, and others if not 0."""
+    """Return `3 done, 0 failed, 2 held`: the counts in `always`, and other nonzero counts."""
     return ", ".join(
         f"{count:,} {outcome}" for outcome, count in counts.items() if count or outcome in always
     )

@@ -1,8 +1,8 @@
-"""Process 1 of a container, which inherits orphaned processes and must reap them.
+"""Run as process 1 of a container, which inherits orphaned processes and must reap them.
 
-For example, a command run by `on_import` may leave background processes. So process 1 only reaps
-and forwards signals, and its child runs `resumes`. If the service itself reaped any child, it would
-take the exit codes of processes that it waits for.
+For example, a command that `on_import` runs may leave background processes. So process 1 only reaps
+processes and forwards signals, and its child runs `resumes`. If the service itself reaped all
+children, it would consume the exit codes of processes that it waits for.
 """
 
 import os
@@ -19,13 +19,14 @@ FORWARDED: Final = (
     signal.SIGUSR2,
 )
 FROM_KEYS: Final = (signal.SIGINT, signal.SIGQUIT)
-"""Signals from key presses, which the terminal sends to the child as well."""
+"""Signals from keys, which the terminal also sends to the child."""
 
 
 def run_in_child() -> None:
-    """Fork and return in the child; the parent ends after the child, with the same exit code.
+    """Fork and return in the child. The parent ends after the child, with the same exit code.
 
-    Call this before starting threads. If a signal killed the child, the exit code is 128 + its number.
+    Call this before threads are started. If a signal kills the child, the exit code is 128 plus the
+    signal's number.
     """
     # The kernel drops signals that process 1 neither handles nor blocks.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [*FORWARDED, signal.SIGCHLD])
@@ -40,7 +41,7 @@ def run_in_child() -> None:
             if not (is_from_kernel and number in FROM_KEYS):
                 os.kill(child, number)
             continue
-        # One SIGCHLD may stand for multiple children.
+        # One SIGCHLD may report several children.
         pid, status = os.waitpid(-1, os.WNOHANG)
         while pid not in (0, child):
             pid, status = os.waitpid(-1, os.WNOHANG)

@@ -1,7 +1,7 @@
-"""Progress on standard error, drawn by rich: imports, a watched folder, copies, backups, checks.
+"""Show progress on standard error with rich: of imports, watched folders, copies, backups, checks.
 
-The status line contains only our own words, no data. Without a terminal there is no status line,
-and each file gets its own line.
+The status line contains only our own words, and no data. Without a terminal, there is no status
+line, and each file has its own line.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from resumes.store.transfer.copies import CopyProgress
 
 Show = Callable[[str, int, int | None], None]
-"""Shows a description, the amount done and the total, which is None if unknown."""
+"""A function that shows a description, the amount done and the total (None if unknown)."""
 
 Count = Callable[[str, int], None]
-"""Shows a description and the number done."""
+"""A function that shows a description and the number done."""
 
 REDRAWS_PER_S: Final = 5
 
@@ -32,8 +32,8 @@ REDRAWS_PER_S: Final = 5
 def status_line(*, is_wanted: bool = True) -> Iterator[Show | None]:
     """Yield a function that shows a status on the terminal's last line, below all other output.
 
-    The first text draws the line, an empty text removes it. Yield None if it is not wanted, or if
-    standard error is not a terminal that can rewrite a line.
+    The first text shows the line, and an empty text removes it. Yield None if the line is not
+    wanted, or if standard error is not a terminal that can rewrite a line.
     """
     if not is_wanted or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
         yield None
@@ -101,30 +101,30 @@ def copy_progress() -> Iterator[Callable[["CopyProgress"], None]]:
 
 
 def describe_copy(progress: "CopyProgress") -> str:
-    """Return `Copying: 120,000 of 1,000,000 rows`, or megabytes for a backup."""
+    """Return `Copying: 120,000 of 1,000,000 rows`, or the megabytes of a backup."""
     if progress.stage == "backing up":
         return f"Backing up: {progress.done / 1e6:,.0f} of about {progress.total / 1e6:,.0f} MB"
     return f"{WORDS[progress.stage]}: {progress.done:,} of {progress.total:,} rows"
 
 
 MAX_LINES: Final = 20
-"""Files of an outcome with their own line while more files wait; later ones are only counted."""
+"""The number of files of an outcome with their own lines. While files wait, others are counted."""
 
 COUNTED: Final = ("done", "duplicate", "held")
 """Outcomes that need no action. A failed file always gets its own line."""
 
 
 class Meter:
-    """Shows the outcomes of files and the importer's progress.
+    """Shows the outcomes of files and the importer's progress. It is thread-safe.
 
-    Without a status line every file gets its own line. Thread-safe.
+    Without a status line, every file has its own line.
     """
 
     def __init__(self, show: Show | None = None) -> None:
         self._show = show
         self._lock = threading.Lock()
         self._files: Counter[str] = Counter()
-        """Files since the last backlog by outcome, shown or only counted."""
+        """The number of files since the last backlog by outcome, whether shown or only counted."""
 
     def put_file(self, outcome: str, name: str, message: str | None) -> None:
         """Print a line for the file, or only count it."""
@@ -145,7 +145,7 @@ class Meter:
             self._show(describe(progress), handled, total)
 
     def close(self) -> None:
-        """Remove the status line, and say how many files were only counted."""
+        """Remove the status line, and print how many files were only counted."""
         if self._show is None:
             return
         with self._lock:
@@ -158,7 +158,7 @@ class Meter:
 
 @contextlib.contextmanager
 def metered(*, is_wanted: bool) -> Iterator[Meter]:
-    """Yield a meter, with a status line if wanted and if standard error is a terminal."""
+    """Yield a meter. It has a status line if this is wanted and standard error is a terminal."""
     with status_line(is_wanted=is_wanted) as show, contextlib.closing(Meter(show)) as meter:
         yield meter
 

@@ -1,4 +1,4 @@
-"""The global flags of a run, which select the settings, the store, and an account in it."""
+"""Handle the global flags of a run, which select the settings, the store and an account."""
 
 import shutil
 import sys
@@ -23,23 +23,24 @@ NAME = "resumes"
 
 @dataclass(slots=True)
 class Session:
-    """The flags common to all commands. None means not given."""
+    """The flags that all commands accept. None means that a flag was not given."""
 
     home: "Path | None" = None
     database: str | None = None
     as_json: bool = False
 
     def settings(self, **flags: Any) -> "Settings":
-        """Return the effective settings, including a command's own flags; None means not given."""
+        """Return the settings in effect with a command's flags. A flag of None was not given."""
         from resumes.settings import load_settings
 
         return load_settings(home=self.home, database=self.database, **flags)
 
     def store(self, *, create: bool = False, read_cache_bytes: int | None = None) -> "Store":
-        """Open the store; with `create`, create it and its home if missing, or upgrade it.
+        """Open the store. With `create`, create a missing store and home, or upgrade an old store.
 
-        `read_cache_bytes` is the cache of each reading thread; None for the store's default. Without
-        `create` a store of an older version is refused, because reading must not change it.
+        Without `create`, an old store is rejected, because reading must not change it.
+        `read_cache_bytes` is the cache size of each reading thread, or None for the store's
+        default.
         """
         from resumes.store import open_store
 
@@ -54,7 +55,7 @@ class Session:
         return open_store(settings.database_url, upgrade=create, read_cache_bytes=read_cache_bytes)
 
     def answer(self, document: Any, sentence: str) -> None:
-        """Print the document with `--json`, otherwise the sentence. The caller escapes data in it."""
+        """Print the document with `--json`, otherwise the sentence. The caller escapes its data."""
         if self.as_json:
             put_json(document)
         else:
@@ -67,7 +68,7 @@ class Session:
         return Installation(self.settings, self.store, self.command_line)
 
     def command_line(self, *words: str) -> str:
-        """Return a command to run next, with the flags of this run, but without any password."""
+        """Return a command to run next, with the flags of this run but without any password."""
         import shlex
 
         flags: list[str] = []
@@ -86,7 +87,7 @@ def program() -> str:
     from pathlib import Path
 
     called = Path(sys.argv[0])
-    if called.name != NAME:  # run as a module
+    if called.name != NAME:  # it is run as a module
         return NAME
     found = shutil.which(NAME)
     if found is not None and called.exists() and called.samefile(found):
@@ -96,7 +97,7 @@ def program() -> str:
     except OSError:  # the folder was removed
         return NAME
     called = called.absolute()
-    # Services run in /, and their log is read elsewhere, so a relative path would be useless.
+    # A path relative to / would not help: services run in /, and users read their log elsewhere.
     if here != Path("/") and called.is_relative_to(here):
         return str(called.relative_to(here))
     return str(called)
@@ -106,7 +107,7 @@ pass_session = click.make_pass_decorator(Session)
 
 
 def make_home(home: "Path") -> None:
-    """Create the folder if needed, accessible only to its owner, because it holds personal data."""
+    """Create the folder if needed, for its owner only, because it contains personal data."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -116,9 +117,9 @@ def make_home(home: "Path") -> None:
 
 
 def choose_account(session: Session, store: "Store", name: str | None) -> "AccountInfo":
-    """Return the account of this name; without a name, that of the setting, or the only account.
+    """Return the account with this name, or by default the account in the settings or the only one.
 
-    Raises NotFound, and InvalidArgument if there is more than one to choose from.
+    Raises NotFound, and InvalidArgument if there are several accounts to choose from.
     """
     from resumes.store import accounts
 

@@ -1,4 +1,4 @@
-"""Handling of SIGTERM, Ctrl-C and SIGHUP: stopping, and ignoring a hangup without a terminal."""
+"""Stop on SIGTERM, Ctrl-C and SIGHUP, and ignore SIGHUP without a terminal."""
 
 import _thread
 import contextlib
@@ -13,17 +13,17 @@ STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StopEvent(threading.Event):
-    """An event that a signal sets; a moment later than `is_requested`, since it has a lock."""
+    """An event that a signal sets. `is_requested`, which needs no lock, is set a moment earlier."""
 
     is_requested = False
 
 
 @contextlib.contextmanager
 def stop_event() -> Iterator[StopEvent]:
-    """Yield an event that the first SIGTERM or SIGINT sets; a second one acts as before the block.
+    """Yield an event that the first SIGTERM or SIGINT sets. A second one acts as before the block.
 
-    SIGHUP, the end of the terminal, sets it too, unless it is ignored, as under `nohup`.
-    Only for the main thread, where Python runs signal handlers.
+    SIGHUP, which a closing terminal sends, sets the event too, unless it is ignored, as with
+    `nohup`. Use this only in the main thread, where Python runs signal handlers.
     """
     stop = StopEvent()
     before: dict[int, Any] = {number: signal.getsignal(number) for number in STOPPING}
@@ -32,10 +32,10 @@ def stop_event() -> Iterator[StopEvent]:
 
     def request_stop(number: int, _: FrameType | None) -> None:
         stop.is_requested = True
-        # In a thread, because the interrupted thread may hold the event's lock; and by `_thread`,
+        # Use a thread, because the interrupted thread may hold the event's lock, and `_thread`,
         # because it may also hold locks of `threading`.
         _thread.start_new_thread(stop.set, ())
-        if number != signal.SIGHUP:  # both the kernel and the shell may send one
+        if number != signal.SIGHUP:  # both the kernel and the shell may send SIGHUP
             signal.signal(number, before[number])
 
     for number in before:
@@ -52,7 +52,7 @@ def sigterm_as_interrupt() -> Iterator[None]:
     """Make the first SIGTERM during the block raise KeyboardInterrupt, as Ctrl-C does.
 
     Partially written files are then removed before the signal ends the process.
-    Only for the main thread, where Python runs signal handlers.
+    Use this only in the main thread, where Python runs signal handlers.
     """
     before = signal.getsignal(signal.SIGTERM)
     is_requested = False
@@ -78,12 +78,12 @@ def sigterm_as_interrupt() -> Iterator[None]:
 def end_with_standard_input() -> None:
     """Send this process SIGTERM when its standard input ends.
 
-    The parent holds the other end of the pipe and never writes, so the input ends when the parent
-    dies, for whatever reason.
+    The parent holds the other end of the pipe and never writes, so the input ends whenever the
+    parent ends.
     """
 
     def wait() -> None:
-        # Not through sys.stdin, whose lock would still be held when the interpreter exits.
+        # Do not use sys.stdin, whose lock would still be held when the interpreter exits.
         with contextlib.suppress(OSError):
             while os.read(0, 1_024):
                 pass
@@ -95,8 +95,8 @@ def end_with_standard_input() -> None:
 def ignore_hangup_without_terminal() -> None:
     """Ignore SIGHUP, in child processes too, if this process has no controlling terminal.
 
-    Without a terminal the signal comes from logrotate or `systemctl kill`, meant for services that
-    reload, which these do not.
+    Without a terminal, logrotate or `systemctl kill` sends the signal to make services reload,
+    which these services do not support.
     """
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))

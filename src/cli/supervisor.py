@@ -1,8 +1,8 @@
-"""The supervisor of `up` and `demo`, which starts, restarts and ends the API and the importer.
+"""Supervise the API and the importer for `up` and `demo`: start, restart and end them.
 
-These are two processes instead of threads, because a backlog of files must not starve the API
-(pitfalls I16). They are started as new interpreters, never forked, and end with the supervisor,
-because their standard input is a pipe that only it holds.
+The API and the importer are processes, not threads, because a backlog of files must not slow down
+the API (pitfalls I16). They are started as new interpreters, never forked, and end with the
+supervisor, because their standard input is a pipe that only the supervisor holds.
 """
 
 import contextlib
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 FIRST_PAUSE_S: Final = 0.5
 MAX_PAUSE_S: Final = 30.0
 STEADY_S: Final = 60.0
-"""After running this long, a process is restarted without the accumulated back-off."""
+"""The run time after which a process is restarted without the accumulated back-off."""
 READY_WITHIN_S: Final = 330.0
-"""Longer than the API's start timeout, so that the API itself reports a timeout."""
+"""The time limit for the start. The API's own start timeout is shorter, so the API reports it."""
 END_WITHIN_S: Final = 65.0
-"""Longer than the API waits for accepted requests and workers."""
+"""The time limit for the end, which is longer than the API waits for requests and workers."""
 POLL_INTERVAL_S: Final = 0.2
 
 
 class Child:
-    """A `resumes` command in its own process, restarted with back-off when it dies.
+    """A `resumes` command in its own process, which is restarted with back-off when it ends.
 
     `name` is its name in messages. `arguments` may be changed between restarts. `environment` is
-    added to that of this process.
+    added to the environment of this process.
     """
 
     def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -55,8 +55,8 @@ class Child:
         """Start the process, which inherits standard error. Raises OSError."""
         self._restart_at_s: float | None = None
         self._started_at_s = time.monotonic()
-        # -P: a folder named cli in the working directory must not be imported. A new session: only
-        # the supervisor receives Ctrl-C, and ends the children once and in order.
+        # With -P, a folder named cli in the working directory is not imported. In a new session,
+        # the child does not receive Ctrl-C: the supervisor ends the children once and in order.
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "cli", *self.arguments],
             stdin=subprocess.PIPE,
@@ -71,11 +71,11 @@ class Child:
         assert process.stdout is not None
         with contextlib.suppress(ValueError), process.stdout as lines:
             self._first_lines.put(next(lines, None))
-            for _ in lines:  # until the end, so that the child never blocks on a full pipe
+            for _ in lines:  # read to the end, so that a full pipe never blocks the child
                 pass
 
     def wait_for_line(self, stop: threading.Event) -> str | None:
-        """Return the first line of its standard output; None if it ends or `stop` is set first."""
+        """Return the first line of its standard output, or None if it ends or `stop` is set."""
         deadline_s = time.monotonic() + READY_WITHIN_S
         while not stop.is_set() and time.monotonic() < deadline_s:
             with contextlib.suppress(queue.Empty):
@@ -83,7 +83,7 @@ class Child:
         return None
 
     def restart_if_dead(self) -> None:
-        """Restart the process if it has ended, after a pause that grows each time."""
+        """Restart the process if it has ended, after a pause that increases each time."""
         code = self.process.poll()
         if code is None:
             return
@@ -102,14 +102,14 @@ class Child:
             self._close_input()
             try:
                 self.start()
-            except OSError as error:  # for example, out of memory or of processes
+            except OSError as error:  # for example, no memory or processes are left
                 self._restart_at_s = now_s + self._pause_s
                 why = f"cannot be restarted yet ({error.strerror}); trying again in {self._pause_s:g} s."
                 say(f"{self._name} {why}", level="warning")
                 self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
 
     def wait_for_end(self) -> None:
-        """Wait for the process to end; kill it after END_WITHIN_S."""
+        """Wait for the process to end, and kill it after END_WITHIN_S."""
         try:
             self.process.wait(END_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -126,17 +126,17 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The commands of the API and the importer, and what `up` says about them."""
+    """The commands of the API and the importer, and what `up` prints about them."""
 
     api: Sequence[str]
     importer: Sequence[str]
     logs_json: bool
     inbox: str = ""
-    """That of the account which the first run creates."""
+    """The inbox of the account that the first run creates."""
     key_file: str | None = None
-    """The file with the first key; None if it does not exist."""
+    """The file that contains the first key, or None if it does not exist."""
     hints: Sequence[str] = ()
-    """Commands to try."""
+    """Commands that the user can try."""
 
     @classmethod
     def of(cls, settings: "Settings", **more: Any) -> Self:
@@ -154,20 +154,20 @@ class Services:
 
 
 def environment_of(settings: "Settings") -> Mapping[str, str]:
-    """Return the environment of the services: even a restarted one keeps its store if the
-    configuration changed.
+    """Return the environment of the services, which keep their store after a restart even if the
+    configuration has changed.
 
-    It is not an option, since every user of the machine can read the command line, and the address
-    may contain a password.
+    The address is not an option, because it can contain a password, and every user of the machine
+    can read command lines.
     """
     return {"RESUMES_DATABASE": settings.database_url}
 
 
 class Supervisor:
-    """The API and the importer; a context manager that ends them on exit.
+    """Supervises the API and the importer. This context manager ends them on exit.
 
-    `environment` is added to that of this process. Messages in the block go to the same log; an
-    unwritable log ends no process.
+    `environment` is added to the environment of this process. Messages in the block are written to
+    the same log. If the log cannot be written, no process ends.
     """
 
     def __init__(self, services: Services, environment: Mapping[str, str]) -> None:
@@ -190,8 +190,8 @@ class Supervisor:
     def start(self, stop: threading.Event) -> str | None:
         """Start the API, then the importer, whose outcomes appear on standard error.
 
-        Return the API's address, or None if `stop` is set before that is known. Raises
-        StoreUnavailable if the API does not start; it has reported why on standard error.
+        Return the API's address, or None if `stop` is set before the address is known. Raises
+        StoreUnavailable if the API, which reports the reason on standard error, does not start.
         """
         child = self._start("The API", self._services.api)
         line = child.wait_for_line(stop)

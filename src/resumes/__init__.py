@@ -1,4 +1,4 @@
 """The lowest layer: errors, settings, the analyzer format and the store.
 
-It is independent of HTTP, terminals and the command line.
+This package is independent of HTTP, terminals and the command line.
 """

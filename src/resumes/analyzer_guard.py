@@ -1,9 +1,9 @@
-"""The process between the service and the user's analyzer: it ends every process of the analyzer, and
-removes its folder, when the analyzer ends or the service does.
+"""Guard the user's analyzer: when it or the service ends, kill its processes and remove its folder.
 
-It is started by `resumes.external_analyzer`, as a file, so that it loads nothing of the service. Its
-standard input is a socket: it ends everything when the other end is closed, and answers `exit STATUS` or
-`error ERRNO`. Its standard output and error are the analyzer's.
+`resumes.external_analyzer` runs this file in a separate process, which imports no module of the
+service. Standard input is a socket to the service: the guard answers `exit STATUS PEAK_KIB` or
+`error ERRNO`, and it stops the analyzer when the service closes the socket. Standard output and
+error are inherited by the analyzer.
 """
 
 import contextlib
@@ -18,70 +18,57 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 NICENESS: Final = 10
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CHECK_S: Final = 0.05
-"""How often to check whether the analyzer has ended."""
+"""The interval for checking whether the analyzer has ended."""
 
 _DEATH_SIGNAL: Final = 1
 _SUBREAPER: Final = 36
 """Options of Linux's prctl(2)."""
 
 
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else lambda option, value: None
+
+
 def main() -> None:
-    """Run the analyzer: arguments are the file's descriptor, the folder, the suffix, and the command."""
-    descriptor, folder, suffix, *command = sys.argv[1:]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # only the service ends it
+    """Run the analyzer. The arguments are the descriptor of the file, the path of its copy in the
+    private folder, the memory limit of each process in bytes, and the command."""
+    descriptor, path, memory_bytes, *command = sys.argv[1:]
+    for number in SIGNALS:  # only the service may end the guard
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold the resume
-    prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
-    if prctl is not None:
-        prctl(_SUBREAPER, 1)  # becomes the parent of processes that fork away
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would contain the resume
+        # Not RLIMIT_AS: many runtimes reserve much more address space than they use.
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if soft == resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), hard))
+    _prctl(_SUBREAPER, 1)  # become the parent of orphaned descendants
+    service = socket.socket(fileno=0)
     try:
-        with socket.socket(fileno=os.dup(0)) as service:
-            report = run(service, int(descriptor), Path(folder), suffix, command, prctl)
-            shutil.rmtree(folder, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                service.sendall(report)
+        report = run(service, int(descriptor), Path(path), command)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(Path(path).parent)
+    with contextlib.suppress(OSError):
+        service.sendall(report)
 
 
-def run(
-    service: socket.socket,
-    descriptor: int,
-    folder: Path,
-    suffix: str,
-    command: list[str],
-    prctl: Any,
-) -> bytes:
-    """Run the command on a copy of the file until it ends or the service closes the socket, then end
-    all its processes. Return the report."""
+def run(service: socket.socket, descriptor: int, path: Path, command: list[str]) -> bytes:
+    """Run the command on a copy of the file until it ends or the service closes the socket.
 
-    def prepare() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-        with contextlib.suppress(
-            OSError
-        ):  # Linux may share processors among sessions, not processes
-            Path("/proc/self/autogroup").write_text(str(NICENESS))
-        with contextlib.suppress(OSError):  # out of memory, Linux kills it before the service
-            Path("/proc/self/oom_score_adj").write_text("1000")
-        if prctl is not None:
-            prctl(_DEATH_SIGNAL, signal.SIGKILL)
-
+    Then end all its processes, and return the report."""
     try:
-        with open(descriptor, "rb") as source, (folder / f"resume{suffix}").open("xb") as copy:
-            source.seek(0)  # the service may have read it to any position
+        with open(descriptor, "rb") as source, path.open("xb") as copy:
+            source.seek(0)  # the service may have read some of it
             shutil.copyfileobj(source, copy, 1024 * 1024)
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            cwd=folder,
+            cwd=path.parent,
             start_new_session=True,
             preexec_fn=prepare,
         )
@@ -89,32 +76,60 @@ def run(
         return b"error %d" % (error.errno or errno.EIO)
     while process.poll() is None:
         if select.select([service], [], [], CHECK_S)[0]:
-            end(process.pid)
             break
     end(process.pid)
-    return b"exit %d" % (process.returncode or 0)
+    # Other systems use another unit and do not enforce the limit.
+    is_limited = sys.platform == "linux"
+    peak_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if is_limited else 0
+    return b"exit %d %d" % (process.returncode or 0, peak_kib)
+
+
+def prepare() -> None:
+    """Prepare the analyzer's process, which is the leader of its own session."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    # Lower the priority of the session, among which Linux may divide processors, and let Linux kill
+    # the analyzer first if memory runs out.
+    for name, value in (("autogroup", NICENESS), ("oom_score_adj", 1000)):
+        with contextlib.suppress(OSError):
+            Path("/proc/self", name).write_text(str(value))
+    _prctl(_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def end(leader_pid: int) -> None:
-    """Kill the process group; on Linux also all other descendants, and wait for their end."""
+    """Kill the process group. On Linux, also kill all other descendants and wait for them."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader_pid, signal.SIGKILL)
     if sys.platform != "linux":
         return
-    with contextlib.suppress(ChildProcessError):  # none is left
+    with contextlib.suppress(ChildProcessError):  # no child is left
         while True:
             for child in find_children():
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)
             os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:  # listing thousands of dead ones is slow
+                pass
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a private folder, even if it contains read-only folders, such as from an archive."""
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)
+    for parent, names, _ in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            with contextlib.suppress(OSError):
+                if not path.is_symlink():
+                    path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def find_children() -> list[int]:
-    """Return the processes of which this one is the parent, as Linux lists them."""
+    """Return the IDs of this process's children on Linux."""
     children = []
     for status in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has ended
-            # The name before the last bracket may contain anything.
+        with contextlib.suppress(OSError):  # the process has ended
+            # The program's name, which the last bracket ends, can contain any characters.
             fields = status.read_bytes().rpartition(b")")[2].split()
             if int(fields[1]) == os.getpid():
                 children.append(int(status.parent.name))

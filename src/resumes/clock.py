@@ -1,7 +1,7 @@
-"""Time as the store represents it.
+"""Convert times to the store's representation.
 
-Instants are UTC text of fixed width, `2026-01-31T09:00:00.000Z` (docs/api.md, List): any tool can
-read them, and they compare as text. Only resume ids have microseconds.
+A time is UTC text of fixed width, such as `2026-01-31T09:00:00.000Z` (docs/api.md, List): all tools
+can read it, and times can be compared as text. Only resume IDs contain microseconds.
 """
 
 import time
@@ -10,20 +10,20 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 Clock = Callable[[], int]
-"""Returns microseconds since 1970-01-01 UTC. The real one is `system_clock`."""
+"""A function that returns microseconds since 1970-01-01 UTC, such as `system_clock`."""
 
 
 def system_clock() -> int:
-    """Return the system's time, in microseconds since 1970-01-01 UTC."""
+    """Return the system's time in microseconds since 1970-01-01 UTC."""
     return time.time_ns() // 1_000
 
 
 def timestamp(now_us: int) -> str:
-    """Return the instant as fixed-width UTC text, cut to milliseconds."""
+    """Return the time as UTC text of fixed width, rounded down to milliseconds."""
     return _of_milliseconds(now_us // 1_000)
 
 
-# Every request formats the present time, and many fall into the same millisecond.
+# Every request formats the current time, and many requests arrive in the same millisecond.
 @lru_cache(maxsize=8)
 def _of_milliseconds(now_ms: int) -> str:
     seconds, millis = divmod(now_ms, 1_000)
@@ -36,16 +36,16 @@ def _of_seconds(seconds: int) -> str:
 
 
 def later(now_us: int, by: timedelta) -> str:
-    """Return the instant `by` after now, in the form of `timestamp`."""
+    """Return the time `by` after now, in the form of `timestamp`."""
     return timestamp(now_us + by // timedelta(microseconds=1))
 
 
 def timestamp_after(before: str, now_us: int) -> str:
-    """Return now, or the first instant after this timestamp if the clock is not past it."""
+    """Return the current time, or the millisecond after `before` if the clock has not passed it."""
     first = datetime.fromisoformat(before) + timedelta(milliseconds=1)
     return max(timestamp(now_us), f"{first:%Y-%m-%dT%H:%M:%S}.{first.microsecond // 1_000:03d}Z")
 
 
 def minute(instant: str) -> str:
-    """Return a timestamp for people: UTC, cut to the minute, `2026-01-31 09:00`."""
+    """Format a timestamp for people, in UTC without seconds: `2026-01-31 09:00`."""
     return f"{instant[:10]} {instant[11:16]}"

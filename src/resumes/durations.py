@@ -1,4 +1,4 @@
-"""Durations as people type and read them."""
+"""Parse and format durations as people write them."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -12,15 +12,23 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_span(text: str) -> timedelta | None:
-    """Return the duration of `30d`, `12h`, `90m` or `0`; None for any other text."""
+    """Parse a duration such as `30d`, `12h`, `90m` or `0`. Return None for any other text."""
     if text == "0":
         return timedelta(0)
     match = SPAN.fullmatch(text)
     return None if match is None else int(match[1]) * UNITS[match[2]]
 
 
+def parse_duration(text: str) -> timedelta:
+    """Return the duration. Raises ValueError if the text is invalid."""
+    span = parse_span(text)
+    if span is None:
+        raise ValueError(f'"{text}" is not a valid duration: use 7d, 12h, 30m or 0')
+    return span
+
+
 def parse_expiry(text: str) -> timedelta | datetime:
-    """Return a duration from now, or the first moment of a date in UTC. Raises ValueError."""
+    """Parse a duration from now, or a date, which means its beginning in UTC. Raises ValueError."""
     span = parse_span(text)
     if span is not None:
         return span
@@ -31,14 +39,16 @@ def parse_expiry(text: str) -> timedelta | datetime:
 
 
 def until(expiry: timedelta | datetime, *, now_us: int) -> timedelta:
-    """Return the duration from now until the expiry; negative if it has passed."""
+    """Return the duration from now until the expiry, which is negative if the expiry has passed."""
     if isinstance(expiry, timedelta):
         return expiry
     return expiry - EPOCH - timedelta(microseconds=now_us)
 
 
 def span(seconds: float) -> str:
-    """Return `40 seconds`, `5 minutes` or `3 hours`, in the largest unit that is at least two."""
+    """Format a duration as `40 seconds`, `5 minutes` or `3 hours`.
+
+    Use the largest unit with a value of at least two."""
     for unit, unit_s in (("hour", 3_600), ("minute", 60)):
         if seconds >= 2 * unit_s:
             return counted(int(seconds // unit_s), unit)

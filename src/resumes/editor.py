@@ -1,4 +1,4 @@
-"""The user's own editor, for a file and for the text of a resume."""
+"""Open files and the text of a resume in the user's own editor."""
 
 import os
 import re
@@ -29,7 +29,7 @@ from resumes.store import Store, stored_resumes
 from resumes.store.stored_resumes import StoredResume
 
 LINE_EDITORS: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|kak|joe|jed|ne|mg")
-"""Editors that accept `+LINE` as the line to start at."""
+"""Editors that accept `+LINE` to start at a line."""
 
 
 def edit(
@@ -37,11 +37,11 @@ def edit(
     line: int | None,
     suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> bool:
-    """Open the file in the editor, at the line if the editor accepts one, and wait for it to end.
+    """Open the file in the editor, at the line if possible, and wait until the editor exits.
 
-    `suspended` returns a block in which the editor has the terminal. Return whether the file was
-    changed. Raises InvalidArgument if the user's setting is not a command, if the file cannot be edited
-    here, or if the editor exits with an error.
+    Return whether the file was changed. `suspended` returns a context manager in which the editor
+    can use the terminal. Raises InvalidArgument if the user's setting is not a command, if the file
+    cannot be edited, or if the editor exits with an error.
     """
     setting = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
@@ -75,9 +75,9 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 class Saved(NamedTuple):
-    """What became of a draft: with problems nothing was stored.
+    """The result of saving a draft. If it has problems, nothing was stored.
 
-    `replaced` are the IDs of the person's other resumes that it replaced.
+    `replaced` contains the IDs of the person's other resumes that the draft replaced.
     """
 
     problems: Sequence[Issue] = ()
@@ -86,17 +86,17 @@ class Saved(NamedTuple):
 
 
 class Draft:
-    """The text of a resume in a private file, in which it stays until it is stored or discarded."""
+    """The text of a resume in a private file, which is kept until it is stored or discarded."""
 
     def __init__(self, account_id: str, resume: StoredResume, accepted: Format) -> None:
-        """Write the file. Raises InvalidArgument if that is not possible."""
+        """Write the file. Raises InvalidArgument if this fails."""
         self._account_id = account_id
         self._resume = resume
-        # Its months count as they did when it was created.
+        # Count months in the same way as when the resume was created.
         self._accepted = replace(accepted, first_month=resume.first_month)
         self._text = msgspec.json.format(sent_json(resume.document), indent=2) + b"\n"
         try:
-            # Only this user may read the folder.
+            # Only this user can read the folder.
             folder = Path(tempfile.mkdtemp(prefix="resumes-edit-"))
             self.path = folder / f"{resume.entry.id}.json"
             self.path.write_bytes(self._text)
@@ -106,26 +106,28 @@ class Draft:
                 "This needs room in /tmp or TMPDIR"
             ) from error
         self._line: int | None = None
+        self.title = resume.entry.shown_title
 
     def edit(self, suspended: Callable[[], AbstractContextManager[None]] = nullcontext) -> bool:
-        """Open the text in the editor, at its first problem. Return whether it differs from what is
-        stored. Raises what `edit` raises."""
+        """Open the text in the editor, at its first problem. Raises the same errors as `edit`.
+
+        Return whether the text differs from the stored text."""
         edit(self.path, self._line, suspended)
         return self.is_changed
 
     @property
     def is_changed(self) -> bool:
-        """Whether the file differs from what is stored, or cannot be read."""
+        """Whether the file differs from the stored text or cannot be read."""
         try:
             return self.path.read_bytes() != self._text
         except OSError:
             return True
 
     def save(self, store: Store) -> Saved:
-        """Store the text in place of the resume, and remove the file; do neither if it has problems.
+        """Replace the resume with the text and remove the file, unless the text has problems.
 
         Raises ResumeChanged if the resume was changed since it was read, NotFound if it was deleted, and
-        what `Store.write` raises.
+        the errors of `Store.write`.
         """
         text = self.path.read_bytes()
         try:
@@ -150,5 +152,5 @@ class Draft:
             )
 
     def discard(self) -> None:
-        """Remove the file, with what an editor has left beside it."""
+        """Remove the file and all files that the editor left next to it."""
         shutil.rmtree(self.path.parent, ignore_errors=True)

@@ -1,28 +1,29 @@
-"""Every error that is shown to a person or a program, by code.
+"""Define all errors that are shown to people or programs, each with a code.
 
     ResumesError
         InvalidInput            the input is wrong
-            InvalidJson         not JSON, or JSON that a store cannot keep as it is
-            InvalidResume       JSON, but not a resume; carries all issues
-            CoverLetter         a cover letter, which cannot be created
-            TooLarge            over the size limit
-            InvalidArgument     a limit, cursor, name, flag or setting
-        InvalidKey              no valid API key
-        QuotaReached            the plan's number of resumes is reached
-        PersonErased            the person was erased, and may not come back
+            InvalidJson         it is not JSON, or a store could not keep it unchanged
+            InvalidResume       it is JSON, but not a resume; `issues` lists the problems
+            CoverLetter         it is a cover letter, which cannot be created
+            TooLarge            it exceeds the size limit
+            InvalidArgument     a limit, cursor, name, flag or setting is invalid
+        InvalidKey              there is no valid API key
+        QuotaReached            the account has as many resumes as its plan allows
+        PersonErased            the person was erased, and must not be stored again
         BusinessPlanRequired    the plan does not include listing and reading over the API
-        NotFound                no such thing, or none that the account may know of
-        Conflict                it exists already, or is still in use
-            IdempotencyMismatch the same Idempotency-Key with another body
-            ResumeChanged       the resume is no longer what the client has read
+        NotFound                the object does not exist, or belongs to another account
+        Conflict                the object already exists, or is still in use
+            IdempotencyMismatch the same Idempotency-Key was used with another body
+            ResumeChanged       the resume was changed after the client read it
         StoreError
-            StoreUnavailable    nothing was done; the same call may work later
-            OutcomeUnknown      it may have been done; ask before doing it again
-            StatementRefused    the database refuses what this request writes or asks, each time
-            StoreIncompatible   not our store, damaged, or made by a newer version
+            StoreUnavailable    nothing was done; the same call may succeed later
+            OutcomeUnknown      it may have been done; check before doing it again
+            StatementRefused    the database rejects this request each time
+            StoreIncompatible   it is not our store, it is damaged, or its version is newer
 
-Domain errors are independent of HTTP. Each surface has a table from `ErrorCode` to its reaction: a
-status, an exit code, a file outcome, a notice. A test checks every code in every table.
+These errors are independent of HTTP. The API, the command line and other users of this module each
+map every `ErrorCode` to a status, an exit code, a file outcome or a notice; a test checks that each
+table contains all codes.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ from typing import ClassVar
 
 
 class ErrorCode(StrEnum):
-    """Stable names of errors, as in reports and the ledger."""
+    """Stable names of errors, which appear in reports and in the ledger."""
 
     INVALID_JSON = "invalid_json"
     INVALID_RESUME = "invalid_resume"
@@ -55,10 +56,10 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One problem or warning, and where in the document it is.
+    """A problem or warning, and its position in the document.
 
-    `path` is dotted, with list positions in brackets (`sections.skills.items[2].tags`); empty
-    means the document as a whole. `message` names the field.
+    `path` contains dots, and list positions in brackets (`sections.skills.items[2].tags`). It is
+    empty if the issue concerns the entire document. `message` names the field.
     """
 
     path: str
@@ -66,11 +67,11 @@ class Issue:
 
 
 class ResumesError(Exception):
-    """Base of all errors that are shown. `message` names the problem, the value and the remedy."""
+    """The base class of all shown errors. `message` names the problem, the value and the remedy."""
 
     code: ClassVar[ErrorCode]
     default: ClassVar[str]
-    """The message of an error without an explicit one."""
+    """The message of an error that is raised without one."""
 
     def __init__(self, message: str | None = None) -> None:
         self.message = self.default if message is None else message
@@ -78,13 +79,13 @@ class ResumesError(Exception):
 
 
 class InvalidInput(ResumesError):
-    """The input is wrong, so that a retry fails again."""
+    """The input is wrong, so a retry would fail again."""
 
 
 class InvalidJson(InvalidInput):
-    """The bytes are not JSON, or JSON that a store cannot keep as it is.
+    """The bytes are not JSON, or are JSON that a store could not keep unchanged.
 
-    `offset` is the byte at which parsing failed, counted from 0; None if unknown.
+    `offset` is the byte at which parsing failed, counted from 0, or None if it is unknown.
     """
 
     code = ErrorCode.INVALID_JSON
@@ -95,7 +96,7 @@ class InvalidJson(InvalidInput):
 
 
 class InvalidResume(InvalidInput):
-    """JSON, but not a resume. `issues` holds at most 50, in document order; the message is the first."""
+    """The JSON is not a resume. `issues` has at most 50 problems; the message is the first."""
 
     code = ErrorCode.INVALID_RESUME
 
@@ -110,7 +111,7 @@ class CoverLetter(InvalidInput):
 
 
 class TooLarge(InvalidInput):
-    """Over the size limit, in bytes."""
+    """The resume exceeds the size limit, which is in bytes."""
 
     code = ErrorCode.TOO_LARGE
 
@@ -124,7 +125,7 @@ class InvalidArgument(InvalidInput):
 
 
 class InvalidKey(ResumesError):
-    """A missing, malformed, unknown, revoked or expired API key; which of these is not disclosed."""
+    """A missing, malformed, unknown, revoked or expired API key. Clients are not told which."""
 
     code = ErrorCode.INVALID_KEY
     default = "Invalid API key"
@@ -141,7 +142,7 @@ class QuotaReached(ResumesError):
 
 
 class PersonErased(ResumesError):
-    """The resume is of a person who was erased (docs/erasing.md)."""
+    """The resume belongs to a person who was erased (docs/erasing.md)."""
 
     code = ErrorCode.FORGOTTEN
     default = "This person was erased"
@@ -171,7 +172,7 @@ class ResumeChanged(Conflict):
 
 
 class StoreError(ResumesError):
-    """The store failed, not the request."""
+    """The store failed, although the request may be valid."""
 
 
 class StoreUnavailable(StoreError):
@@ -184,8 +185,8 @@ class OutcomeUnknown(StoreError):
 
 
 class StatementRefused(StoreError):
-    """The database works, but refuses this request's values, and would refuse a retry. Other requests
-    are not affected."""
+    """The database works, but rejects this request's values, and would reject a retry. Other
+    requests are not affected."""
 
     code = ErrorCode.STATEMENT_REFUSED
 

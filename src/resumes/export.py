@@ -1,4 +1,4 @@
-"""The export of resumes: formats and files."""
+"""Export resumes in several formats to files."""
 
 import contextlib
 import itertools
@@ -53,23 +53,23 @@ class ExportFormat(StrEnum):
     """The format of an exported resume."""
 
     ANALYZER = "analyzer"
-    """The complete format, from which the same resume can be created again."""
+    """The complete format. The same resume can be created from it."""
 
     JSON_RESUME = "jsonresume"
-    """Leaves some sections out."""
+    """JSON Resume, which cannot contain some of the sections."""
 
     PDF = "pdf"
-    """For people."""
+    """A document for people to read."""
 
     WORD = "docx"
-    """For people who change it."""
+    """A document that people can change."""
 
     CSV = "csv"
-    """One table of all resumes: see `spreadsheet`."""
+    """One table of all resumes (see `spreadsheet`)."""
 
 
 MAX_RENDERERS: Final = 4
-"""How many processes draw unless a setting says more; fewer on a machine with fewer processors."""
+"""The maximum of the default number of rendering processes, which is one per processor."""
 
 SUFFIXES = {
     ExportFormat.ANALYZER: ".json",
@@ -78,35 +78,35 @@ SUFFIXES = {
     ExportFormat.WORD: ".docx",
     ExportFormat.CSV: ".csv",
 }
-"""The endings of the files; they differ, so that one folder can have all exports of a resume."""
+"""The file name suffixes. They differ, so that one folder can contain all exports of a resume."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """An exported resume. `left_out` has the names of the sections that the format does not have."""
+    """An exported resume. `left_out` names the sections that the format cannot contain."""
 
     name: str
-    """The file's name unless another resume's file has it, such as `AdaLovelaceResume.json`."""
+    """The file's name, such as `AdaLovelaceResume.json`, unless another resume's file has it."""
 
     name_with_id: str
-    """The file's name otherwise."""
+    """The file's name if `name` is taken."""
 
     content: bytes | None
-    """The resume as JSON on one line; None for other formats."""
+    """The resume as JSON on one line, or None if the format is not JSON."""
 
     body: bytes
-    """The content of the file; for CSV, the row."""
+    """The content of the file, or a row for CSV."""
 
     left_out: tuple[str, ...] = ()
     missing: str | None = None
-    """A text of a PDF that no font can display."""
+    """A text in the PDF that no font can display."""
 
 
 class Exporter(contextlib.AbstractContextManager["Exporter"]):
-    """Exports resumes in one format. The processes that draw pages end with the block.
+    """Exports resumes in one format. Its rendering processes end with the `with` block.
 
-    As many as `renderers` draw side by side, by default as many as processors, at most 4. A book is drawn
-    by one.
+    `renderers` is the number of these processes; by default, there is one per processor, but at
+    most 4. A book is rendered by one process.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         self._brand = brand
         self.book = book
         self._written: set[str] = set()
-        """The names of the written files, without case."""
+        """The names of the written files, case-folded."""
 
         self._format = export_format
         self.is_table = export_format is ExportFormat.CSV
@@ -142,7 +142,7 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
             renderer.close()
 
     def export(self, resume: StoredResume) -> Exported:
-        """Return the resume in this format, without what is hidden; or add it to the book.
+        """Convert the resume to this format without hidden fields, or add it to the book.
 
         Raises TooLong and RenderingFailed for a PDF or Word document.
         """
@@ -171,21 +171,21 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         return Exported(*names, content, _indented(content), sections_left_out(view))
 
     def finish_book(self) -> bytes:
-        """Return the book of the exported resumes. Raises InvalidArgument if its first pages cannot be drawn."""
+        """Return the book. Raises InvalidArgument if its first pages cannot be rendered."""
         assert self.book is not None
         try:
             return self.book.finish(self.renderers[0])
         except RenderingFailed as error:
-            raise InvalidArgument(f"Cannot draw the contents of the book: {error}") from error
+            raise InvalidArgument(f"Cannot render the contents of the book: {error}") from error
 
     def list_candidates(self) -> bytes:
-        """Return as CSV who each candidate of the book is."""
+        """Return a CSV table with the resume ID and name of each candidate in the book."""
         assert self.book is not None
         rows = [(drawn.name, drawn.resume.id, drawn.resume.name) for drawn in self.book.entries]
         return b"".join([CANDIDATES_START, *map(csv_line, rows)])
 
     def _names(self, shown: str, resume_id: str) -> tuple[str, str]:
-        """Return the two file names, which are never paths, even from a damaged store."""
+        """Return `name` and `name_with_id`. They contain no path even if the store is damaged."""
         suffix = SUFFIXES[self._format]
         stem = _stem(shown.removesuffix(suffix))
         return f"{stem}{suffix}", f"{stem}-{_stem(resume_id)}{suffix}"
@@ -193,17 +193,17 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
     def write(self, folder: Path, exported: Exported, *, overwrite: bool = True) -> bool:
         """Write the resume to a separate file in the folder. Return whether its name was taken.
 
-        The file appears complete or not at all. With `overwrite`, an earlier export, link or pipe with
-        its name is replaced without being opened; without it, a file with the same content stays, and
-        if there is anything else the new file gets the name with the ID. Raises InvalidArgument if the
-        file cannot be written.
+        The file appears complete or not at all. With `overwrite`, an earlier export, link or pipe
+        with the same name is replaced without being opened. Otherwise, a file with the same content
+        is kept, and if anything else has the name, the name with the ID is used. Raises
+        InvalidArgument if the file cannot be written.
         """
         with _explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
             path = self._choose(folder, exported, overwrite=overwrite)
             is_taken = os.path.lexists(path)
             if overwrite or not is_taken:
-                # Not flushed to the disk, as it can be exported again.
+                # The file is not flushed to the disk, since it can be exported again.
                 with drafted(path, Path.replace, mode=0o666) as file:
                     file.write(exported.body)
         return is_taken
@@ -225,10 +225,10 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
 def single_file(
     path: Path, *, remedy: str = "choose another file", start: bytes | None = None
 ) -> Iterator[OutputFile]:
-    """Reserve a new file for all resumes of an export, such as `resumes.csv`. An earlier one may be
-    replaced if it begins with `start`.
+    """Reserve a new file for all resumes of an export, such as `resumes.csv`.
 
-    Raises the errors of an `OutputFile`. Enter the block before a store is opened.
+    An earlier file is replaced if it begins with `start`. Raises the errors of `OutputFile`. Enter
+    the block before a store is opened.
     """
     with contextlib.ExitStack() as stack:
         with explained(path):
@@ -243,9 +243,9 @@ def single_file(
 
 @contextlib.contextmanager
 def new_file(folder: Path, name: str) -> Iterator[OutputFile]:
-    """Reserve a new file in the folder, which is created if it is missing; numbered if the name is taken.
+    """Reserve a new file in the folder, and create the folder if it is missing.
 
-    Raises InvalidArgument if that fails.
+    If the name is taken, add a number to it. Raises InvalidArgument if the folder cannot be used.
     """
     with _explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -270,7 +270,7 @@ def _explained(folder: Path) -> Iterator[None]:
 
 
 def _is_free_for(path: Path, body: bytes) -> bool:
-    """Return whether the name is free, or that of a file with this content."""
+    """Return whether the path is free or names a file with this content."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -279,13 +279,13 @@ def _is_free_for(path: Path, body: bytes) -> bool:
 
 
 def _stem(text: str) -> str:
-    """Return the part of the text that is valid in a file name; all of it if `filename` returned it."""
+    """Return the text without characters that are invalid in file names."""
     return filename(text.removesuffix(".pdf"), None).removesuffix(".pdf")
 
 
 def _indented(content: bytes) -> bytes:
     text = msgspec.json.format(content, indent=2)
-    # An imported resume should remain small enough to be imported again.
+    # The file should be small enough to be imported again.
     return (text if len(text) < DEFAULT_FORMAT.max_bytes else content) + b"\n"
 
 
@@ -295,16 +295,16 @@ class ExportSummary:
 
     exported: int = 0
     existing: int = 0
-    """The number of exported resumes whose file name was taken (see `Exporter.write`)."""
+    """The number of exported resumes whose file names were taken (see `Exporter.write`)."""
 
     failed: list[tuple[str, TooLong | RenderingFailed]] = field(default_factory=list)
-    """IDs of resumes that could not be drawn, each with the error."""
+    """The IDs of the resumes that could not be rendered, each with the error."""
 
     missing: list[tuple[str, str]] = field(default_factory=list)
-    """Texts that no font can display, each with the ID of a resume whose PDF has boxes instead."""
+    """Texts that no font can display, each with the ID of the resume whose PDF shows boxes."""
 
     left_out: dict[str, None] = field(default_factory=dict)
-    """Names of the sections that the format does not have, each once."""
+    """The names of the sections that the format cannot contain."""
 
 
 def open_exporter(
@@ -316,7 +316,7 @@ def open_exporter(
     is_book: bool = False,
     label: str | None = None,
 ) -> Exporter:
-    """Return an exporter with the account's house style. A book is named after the label or the account."""
+    """Return an exporter with the account's house style. A book's title is the label or account."""
     brand = load_branding(settings.home, account).brand
     book = Book(label or account, [account] if label else [], choice, brand) if is_book else None
     return Exporter(
@@ -337,12 +337,11 @@ def export_resumes(
     *,
     on_count: Callable[[int], None] = lambda exported: None,
 ) -> ExportSummary:
-    """Export the resumes to one file, a book or a table; or call `to` for each, which returns whether its
-    file's name was taken.
+    """Export the resumes to one file (a book or table), or call `to` for each resume.
 
-    A resume that cannot be drawn is listed in the summary, and the export continues. Raises
-    InvalidArgument if a file cannot be written, or no resume of a book drawn; files that were written
-    before stay.
+    `to` returns whether the file's name was taken. A resume that cannot be rendered is listed in
+    the summary, and the export continues. Raises InvalidArgument if a file cannot be written, or if
+    no resume of a book can be rendered; files that have already been written are kept.
     """
     if not isinstance(to, OutputFile):
         return _export_each(exporter, resumes, to, on_count)
@@ -357,8 +356,9 @@ def export_resumes(
         if exporter.book is not None:
             if not summary.exported:
                 why = f": {summary.failed[0][1]}" if summary.failed else ""
-                raise InvalidArgument(f"No resume of the book could be drawn{why}")
+                raise InvalidArgument(f"No resume of the book could be rendered{why}")
             file.write(exporter.finish_book())
+        on_count(summary.exported)  # may raise, before the file is put in place
     return summary
 
 
@@ -390,7 +390,7 @@ def _export_each(
 def _iter_exported(
     exporter: Exporter, resumes: Iterable[StoredResume]
 ) -> Iterator[tuple[StoredResume, Callable[[], Exported]]]:
-    """Yield each resume with a function that returns its export, which may be drawn already beside others."""
+    """Yield each resume and a function that returns its export, which may run in parallel."""
     count = len(exporter.renderers)
     if count < 2:
         for resume in resumes:
@@ -417,14 +417,14 @@ def iter_resumes(
     label: str | None = None,
     is_typing: bool = False,
 ) -> Iterator[StoredResume]:
-    """Yield the resumes of `iter_entries`, without those deleted in the meantime."""
+    """Yield the resumes of `iter_entries`, except resumes that were deleted in the meantime."""
     for entry in iter_entries(store, account_id, text, label=label, is_typing=is_typing):
         with contextlib.suppress(NotFound):
             yield stored_resumes.get_resume(store, account_id, entry.id)
 
 
 def list_for_book(resumes: Iterable[StoredResume]) -> list[StoredResume]:
-    """Return the resumes. Raises InvalidArgument if a book cannot hold them."""
+    """Return the resumes. Raises InvalidArgument if there are none or too many for a book."""
     found = [*itertools.islice(resumes, MAX_RESUMES + 1)]
     if not found:
         raise InvalidArgument("There are no resumes for the book")

@@ -1,7 +1,7 @@
-"""The user's own analyzer: a program that reads a PDF or a Word document and writes a resume as JSON.
+"""Run the user's own analyzer, a program that converts a PDF or Word document to a resume as JSON.
 
-It runs without a shell, with low priority, in a private folder and under a guard
-(`resumes.analyzer_guard`), which ends all its processes and removes the folder, even if this process is
+The analyzer runs without a shell, with low priority and in a private folder. A guard
+(`resumes.analyzer_guard`) ends all its processes and removes the folder, even if this process is
 killed.
 """
 
@@ -10,70 +10,80 @@ import fcntl
 import os
 import selectors
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
+from resumes.analyzer_guard import remove_folder
 from resumes.settings import ANALYZED_FILE, Settings
 from resumes.text import escaped
 
 ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
-"""The variables that the analyzer gets from this process; TMPDIR is its private folder."""
+"""The variables that the analyzer inherits from this process. TMPDIR is its private folder."""
 
 KEPT_BYTES: Final = 16 * 1024
-"""How much of the end of standard error is kept."""
+"""The number of bytes that are kept from the end of standard error."""
 
 MAX_SAID_CHARS: Final = 500
-"""How much of the end of standard error a message quotes."""
+"""The number of characters that a message quotes from the end of standard error."""
 
 OVERRUN_BYTES: Final = 64 * 1024
-"""How much the output may exceed the limit of a resume, which the create path then refuses by size."""
+"""The number of bytes by which the output may exceed the size limit of a resume. Such a resume is
+rejected later because of its size."""
+
+MEMORY_MIB: Final = 4096
+"""The limit for the data memory of each analyzer process, which can raise this limit itself."""
 
 CHECK_S: Final = 0.1
-"""How often to check whether the run is cancelled."""
+"""The interval for checking whether the run is cancelled."""
 
 END_S: Final = 5.0
-"""How long the guard may take to end the analyzer and to remove its folder."""
+"""The maximum time that the guard has for ending the analyzer and removing its folder."""
 
 _READ_BYTES: Final = 64 * 1024
 _MAX_LAST_READS: Final = 16
-"""Enough for a pipe of 1 MiB, the most that a process may ask Linux for."""
+"""The number of reads that empty a pipe of 1 MiB, the largest that a process may request on
+Linux."""
 
 _PREFIX: Final = "resumes-analyzer-"
 _GUARD: Final = (sys.executable, "-I", str(Path(__file__).with_name("analyzer_guard.py")))
 
 
-BEGINNINGS: Final = {
-    ".pdf": (b"%PDF",),
-    ".doc": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", rb"{\rtf"),
+BEGINNING_BYTES: Final = 1024
+"""The number of bytes in which the beginning of a PDF is searched for, since some programs write
+other bytes before it."""
+
+OLD_WORD: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_BEGINNINGS: Final = {
+    ".doc": (OLD_WORD, rb"{\rtf"),  # Word also reads RTF in a .doc
     ".docx": (b"PK\3\4",),
     ".odt": (b"PK\3\4",),
     ".rtf": (rb"{\rtf",),
 }
-"""How files of each type may begin, by the end of their names. Word reads RTF in a `.doc`, too."""
 
 
 class Failure(StrEnum):
-    """Why a run gave no output."""
+    """The reason why a run returned no output."""
 
     CANNOT_START = "cannot_start"
     FAILED = "failed"
-    """The analyzer refused the file or crashed: an exit code, a signal, or no output."""
+    """The analyzer rejected the file or crashed, with an exit code, a signal or no output."""
     TOO_MUCH_OUTPUT = "too_much_output"
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
 
 
 class AnalysisFailed(Exception):
-    """The analyzer gave no output. `message` is one sentence, which quotes `said`.
+    """The analyzer returned no output. `message` is one sentence that quotes `said`.
 
-    `said` is the end of what it wrote on standard error, as one harmless line.
+    `said` is the end of its standard error as one escaped line.
     """
 
     def __init__(self, reason: Failure, message: str, said: str = "") -> None:
@@ -84,14 +94,24 @@ class AnalysisFailed(Exception):
 
 
 class Output(NamedTuple):
-    """What the analyzer wrote: a resume, and the end of its standard error as one harmless line."""
+    """The analyzer's output: a resume, and the end of its standard error as one escaped line."""
 
     body: bytes
     said: str
 
 
+def is_of_type(suffix: str, begin: bytes) -> bool:
+    """Return whether a file of this type can begin with these `BEGINNING_BYTES`."""
+    if suffix == ".pdf":
+        return b"%PDF" in begin
+    if suffix == ".txt":
+        is_utf16 = begin.startswith((b"\xff\xfe", b"\xfe\xff"))
+        return is_utf16 or b"\0" not in begin
+    return begin.startswith(_BEGINNINGS[suffix])
+
+
 class ExternalAnalyzer:
-    """Runs the command that the settings name; safe to call from several threads."""
+    """Runs the command in the settings. Several threads may call it."""
 
     def __init__(self, settings: Settings) -> None:
         self._command = settings.analyzer
@@ -102,26 +122,23 @@ class ExternalAnalyzer:
     def run(
         self, source: IO[bytes], suffix: str, *, is_cancelled: Callable[[], bool] = lambda: False
     ) -> Output:
-        """Return what the analyzer writes about a copy of the file, whose name ends in `suffix`.
+        """Run the analyzer on a copy of the file, whose name ends with `suffix`.
 
-        Raises AnalysisFailed. No process of the analyzer and no file is left in any case.
+        Raises AnalysisFailed. In all cases, the analyzer's processes are ended and its files
+        removed.
         """
         program = find_program(self._command)
         try:
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        except OSError as error:
-            raise _cannot_start(f"no temporary folder: {error.strerror}") from None
-        try:
-            arguments = [
-                argument.replace(ANALYZED_FILE, str(folder / f"resume{suffix}"))
-                for argument in (program, *self._command[1:])
-            ]
-            with _Guard(folder, suffix, arguments, source) as guard:
-                return self._read(guard, is_cancelled)
+            try:
+                copy = folder / f"resume{suffix}"
+                arguments = (word.replace(ANALYZED_FILE, str(copy)) for word in self._command[1:])
+                with _guarded(copy, [program, *arguments], source) as guard:
+                    return self._read(guard, is_cancelled)
+            finally:
+                remove_folder(folder)  # in case the guard was killed
         except OSError as error:
             raise _cannot_start(error.strerror or str(error)) from None
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)  # if the guard was killed
 
     def _read(self, guard: "_Guard", is_cancelled: Callable[[], bool]) -> Output:
         ends_at = time.monotonic() + self._timeout_s
@@ -137,28 +154,41 @@ class ExternalAnalyzer:
         if len(guard.output) > self._max_bytes:
             what = f"The analyzer wrote more than {self._max_bytes} bytes and was stopped"
             raise AnalysisFailed(Failure.TOO_MUCH_OUTPUT, what)
-        kind, _, value = guard.report.partition(b" ")
-        if kind == b"error":
-            raise _cannot_start(os.strerror(int(value)))
-        if kind != b"exit":
-            raise AnalysisFailed(Failure.FAILED, "The analyzer was killed", guard.said)
-        status = int(value)
-        if status:
-            how = f"failed with exit code {status}" if status > 0 else f"ended by signal {-status}"
+        match bytes(guard.report).split():
+            case [b"error", number]:
+                raise _cannot_start(os.strerror(int(number)))
+            case [b"exit", b"0", _]:
+                how = "" if guard.output.strip() else "wrote no output"
+            case [b"exit", status, peak_kib]:
+                how = _describe_end(int(status), int(peak_kib))
+            case _:
+                how = "was killed"
+        if how:
             raise AnalysisFailed(Failure.FAILED, f"The analyzer {how}", guard.said)
-        if not guard.output.strip():
-            raise AnalysisFailed(Failure.FAILED, "The analyzer wrote no output", guard.said)
         return Output(bytes(guard.output), guard.said)
 
 
+def _describe_end(status: int, peak_kib: int) -> str:
+    how = f"failed with exit code {status}" if status > 0 else f"ended by signal {-status}"
+    if status == -signal.SIGKILL:
+        return f"{how}, as when memory runs out"
+    if peak_kib > MEMORY_MIB * 1024 // 2:
+        how += f" when it had used {peak_kib >> 10} MiB of memory"
+    return how
+
+
 def find_program(command: Sequence[str]) -> str:
-    """Return the absolute path of the command's program. Raises AnalysisFailed if it cannot be run."""
+    """Return the absolute path of the command's program. Raises AnalysisFailed if it cannot run."""
     found = shutil.which(command[0])
     if found is None:
         name = escaped(command[0])
-        if "/" in name and Path(command[0]).exists():
-            raise _cannot_start(f"{name} is not an executable file")
-        raise _cannot_start(f"{name} was not found")
+        try:
+            is_there = "/" in name and Path(command[0]).exists()
+        except OSError as error:  # a folder in the path is inaccessible
+            raise _cannot_start(f"{name}: {error.strerror}") from None
+        raise _cannot_start(
+            f"{name} is not an executable file" if is_there else f"{name} was not found"
+        )
     return str(Path(found).absolute())
 
 
@@ -167,93 +197,85 @@ def _cannot_start(why: str) -> AnalysisFailed:
 
 
 class _Guard:
-    """The guard's process, and what it and the analyzer have written. Raises OSError if it cannot be
-    started. At the end of the block no process is left."""
+    """The output of the guard and the analyzer."""
 
-    def __init__(
-        self, folder: Path, suffix: str, arguments: Sequence[str], source: IO[bytes]
-    ) -> None:
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        self._selector = selector
         self.output = bytearray()
+        self.errors = bytearray()
         self.report = bytearray()
-        """`exit STATUS` or `error ERRNO`; empty if the guard was killed."""
-        self._errors = bytearray()
-        self._selector = selectors.DefaultSelector()
-        source.flush()
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(self._selector)
-            self._control, other_end = map(stack.enter_context, socket.socketpair())
-            # The guard holds the lock, too: it tells that the folder is in use.
-            with other_end, _locked(folder) as lock:
-                self._process = stack.enter_context(
-                    subprocess.Popen(
-                        [*_GUARD, str(source.fileno()), str(folder), suffix, *arguments],
-                        stdin=other_end.fileno(),
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.PIPE,
-                        env=_environment(folder),
-                        pass_fds=[source.fileno(), lock],
-                        start_new_session=True,
-                    )
-                )
-            for stream, kept in (
-                (self._control, self.report),
-                (self._process.stdout, self.output),
-                (self._process.stderr, self._errors),
-            ):
-                assert stream is not None
-                self._selector.register(stream, selectors.EVENT_READ, kept)
-            stack.callback(self.end)
-            self._stack = stack.pop_all()
-
-    def __enter__(self) -> "_Guard":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        """The guard's report (see `resumes.analyzer_guard`), or nothing if the guard was killed."""
+        self._has_ended = False
 
     def read(self, timeout_s: float) -> bool:
-        """Read what is there, waiting for it at most `timeout_s`. Return whether the guard has ended."""
-        is_open = True
+        """Wait up to `timeout_s` for output, and read it. Return whether the guard has ended."""
         for key, _ in self._selector.select(timeout_s):
             chunk = os.read(key.fd, _READ_BYTES)
             key.data.extend(chunk)
             if not chunk:
                 self._selector.unregister(key.fileobj)
-                is_open = is_open and key.fileobj is not self._control
-        del self._errors[:-KEPT_BYTES]
-        return not is_open
+                self._has_ended |= key.data is self.report
+        del self.errors[:-KEPT_BYTES]
+        return self._has_ended
 
     def read_rest(self) -> None:
-        """Read what is left in the pipes when the guard has ended; a process that could not be ended
-        may hold them open."""
+        """Read the rest of the output after the guard has ended.
+
+        Do not wait for the pipes to close: a process that could not be ended may keep them open."""
         for _ in range(_MAX_LAST_READS):
             self.read(0)
 
-    def end(self) -> None:
-        """End the analyzer and the guard, and wait for that."""
-        with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_WR)  # tells the guard to end everything
-        try:
-            self._process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
     @property
     def said(self) -> str:
-        """Return the end of the analyzer's standard error as one harmless line."""
-        line = " ".join(self._errors.decode(errors="replace").split())
+        """Return the end of the analyzer's standard error as one escaped line."""
+        line = " ".join(self.errors.decode(errors="replace").split())
         return escaped(line[-MAX_SAID_CHARS:])
 
 
-def _environment(folder: Path) -> Mapping[str, str]:
-    kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-    return {"PATH": os.defpath, **kept, "TMPDIR": str(folder)}
+@contextlib.contextmanager
+def _guarded(copy: Path, command: Sequence[str], source: IO[bytes]) -> Iterator[_Guard]:
+    """Run the command under a guard during the block, and end all its processes after the block.
+
+    Raises OSError if the guard cannot be started."""
+    source.flush()
+    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    control, other_end = socket.socketpair()
+    with control, selectors.DefaultSelector() as selector:
+        # The guard also holds the lock, which shows that the folder is in use.
+        with other_end, _locked(copy.parent) as lock:
+            arguments = [str(source.fileno()), str(copy), str(MEMORY_MIB * 1024**2)]
+            process = subprocess.Popen(
+                [*_GUARD, *arguments, *command],
+                stdin=other_end.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={"PATH": os.defpath, **environment, "TMPDIR": str(copy.parent)},
+                pass_fds=[source.fileno(), lock],
+                start_new_session=True,
+            )
+        with process:
+            try:
+                guard = _Guard(selector)
+                for stream, kept in (
+                    (control, guard.report),
+                    (process.stdout, guard.output),
+                    (process.stderr, guard.errors),
+                ):
+                    assert stream is not None
+                    selector.register(stream, selectors.EVENT_READ, kept)
+                yield guard
+            finally:
+                with contextlib.suppress(OSError):
+                    control.shutdown(socket.SHUT_WR)  # makes the guard end everything
+                try:
+                    process.wait(END_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[int]:
-    """Hold the lock on the folder, and yield its descriptor. Raises BlockingIOError if it is in use."""
+    """Lock the folder for the block, and yield its descriptor. Raises BlockingIOError if locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -263,11 +285,11 @@ def _locked(folder: Path) -> Iterator[int]:
 
 
 def _remove_abandoned_folders() -> None:
-    """Remove folders of earlier runs: a guard that is killed with its service leaves one."""
+    """Remove folders of earlier runs, which remain if the guard and the service are killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             about = folder.lstat()
-            # Another process may have just created it, and will lock it next.
+            # Skip a new folder: another process may have created it and not locked it yet.
             if about.st_uid == os.getuid() and time.time() - about.st_mtime > 60:
                 with _locked(folder):
-                    shutil.rmtree(folder, ignore_errors=True)
+                    remove_folder(folder)

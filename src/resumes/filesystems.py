@@ -1,8 +1,8 @@
-"""The file system of a path: its kind, whether other machines write to it, its free space.
+"""Find the file system of a path: its kind, whether other machines write to it, and its free space.
 
-If they do, this system neither gets events of their writes (inotify(7), "Limitations and caveats")
-nor sees their locks. Only the kind of file system shows that; there is neither an event nor an error.
-Source: proc(5) for mountinfo.
+If other machines write to it, this system receives no events of their writes (inotify(7),
+"Limitations and caveats") and does not see their locks. This causes no error, so only the kind of
+the file system shows it. The format of mountinfo is described in proc(5).
 """
 
 import os
@@ -30,23 +30,24 @@ SHARED: Final = {
     **dict.fromkeys(CLUSTER.split(), "a cluster file system"),
     **dict.fromkeys(HOST.split(), OF_A_HOST),
 }
-"""Descriptions of the kinds of file systems that other machines may write to."""
+"""The kinds of file systems that other machines may write to, each with a description."""
 
 
 DISK_FLOOR_BYTES = 64 * 1024 * 1024
-"""The space that stays free: below it the API refuses resumes, and the importer copies no file there."""
+"""The space that is kept free. With less space, the API rejects resumes, and the importer does not
+copy files to the disk."""
 
 
 def free_bytes(path: Path) -> int:
-    """Return how many bytes this user may still write to the path's disk. Raises OSError."""
+    """Return the number of bytes that this user can write to the path's disk. Raises OSError."""
     return shutil.disk_usage(path).free
 
 
 def find_kind(path: Path, mountinfo: str | None = None) -> str | None:
     """Return the kind of the path's file system, such as "ext4".
 
-    `mountinfo` is the text of the system's list of mounts, by default read here. None if it cannot
-    be read, and on systems without it.
+    `mountinfo` is the system's list of mounts; by default, it is read from the system. Return None
+    if it cannot be read or does not exist.
     """
     return _find_mount(path, mountinfo)[1]
 
@@ -54,14 +55,14 @@ def find_kind(path: Path, mountinfo: str | None = None) -> str | None:
 def is_mount_point(path: Path, mountinfo: str | None = None) -> bool:
     """Return whether the path itself is a mount point, even of a single file.
 
-    `os.path.ismount` does not detect a file that is bound from the same file system. False if
-    mountinfo cannot be read, and on systems without it.
+    `os.path.ismount` does not detect a file that is bound from the same file system. Return False
+    if mountinfo cannot be read or does not exist.
     """
     return _find_mount(path, mountinfo)[0] == os.path.realpath(path)
 
 
 def _find_mount(path: Path, mountinfo: str | None) -> tuple[str, str] | tuple[None, None]:
-    """Return the mount point and the kind of the path's file system; None for both if unknown."""
+    """Return the mount point and the kind of the path's file system, or None for both."""
     try:
         text = os.fsdecode(MOUNTINFO.read_bytes()) if mountinfo is None else mountinfo
     except OSError:
@@ -72,10 +73,10 @@ def _find_mount(path: Path, mountinfo: str | None) -> tuple[str, str] | tuple[No
         before, separator, after = line.partition(" - ")
         fields = before.split(" ")
         if separator and len(fields) >= 6:
-            # Blanks, line ends and backslashes are written as `\040` and the like.
+            # Spaces, line breaks and backslashes are escaped, for example as `\040`.
             point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
             if place.startswith(point.rstrip("/") + "/"):
                 found.append((point, after.split(" ")[0]))
-    # The last mount hides earlier ones at its path. The root may be listed after mounts that an initramfs
-    # has moved below it.
+    # The last mount hides earlier mounts at the same path. Sort the root first: mounts that an
+    # initramfs has moved below it may be listed before it.
     return sorted(found, key=lambda mount: mount[0] != "/")[-1] if found else (None, None)

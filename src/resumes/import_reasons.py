@@ -1,13 +1,13 @@
-"""The reasons why a file is not done, in plain words, and what its owner can do."""
+"""Explain the reasons why a file is not done, and what its owner can do."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a file is not done: folder names under `_failed`, and `reason` in reports.
+    """The reasons why a file is not done: folder names under `_failed`, and `reason` in reports.
 
-    They equal the error codes with which the API would refuse the same bytes.
+    If the API rejects the same bytes too, the reason equals its error code.
     """
 
     INVALID_JSON = "invalid_json"
@@ -40,7 +40,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.CRASHED: "importer crashed",
     Reason.INTERNAL_ERROR: "internal error",
 }
-"""The reasons in words of at most 20 characters, so that their column leaves room for the file's name."""
+"""Each reason in at most 20 characters, so that its column leaves room for the file's name."""
 
 _HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
@@ -99,11 +99,11 @@ _HINTS: Mapping[Reason, str] = {
 
 
 def plain_words(reason: str) -> str:
-    """Return the reason in plain words; an unknown reason as it is."""
-    # A newer version may have written an unknown reason.
+    """Return the reason in plain words. An unknown reason is returned unchanged."""
+    # A newer version may have stored an unknown reason.
     return WORDS[Reason(reason)] if reason in set(Reason) else reason
 
 
 def find_hint(reason: str, claim_id: str = "ID") -> str | None:
-    """Return what the owner of the file with this ID can do; None for an unknown reason."""
+    """Return what the owner of the file with this ID can do, or None if the reason is unknown."""
     return _HINTS[Reason(reason)].format(id=claim_id) if reason in set(Reason) else None

@@ -1,4 +1,4 @@
-"""Listening sockets, and errors about unavailable addresses."""
+"""Open listening sockets, and explain unavailable addresses."""
 
 import errno
 import socket
@@ -11,7 +11,7 @@ BACKLOG: Final = 2048
 
 
 class CannotListen(StoreError):
-    """The address is unavailable. As with an unavailable store, a later start may work."""
+    """The address is unavailable. A later start may succeed, as with an unavailable store."""
 
     code = ErrorCode.STORE_UNAVAILABLE
 
@@ -24,7 +24,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise CannotListen(f'Cannot resolve the host "{host}": {error}') from None
     family, kind, protocol, _, address = found[0]
     listener = socket.socket(family, kind, protocol)
-    # A restart need not wait until the connections of the previous process have timed out.
+    # Do not wait until the connections of a previous process have timed out.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)

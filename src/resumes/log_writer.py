@@ -1,4 +1,4 @@
-"""Writes the log lines of a service to a descriptor in a thread, so that no caller waits for the log."""
+"""Write log lines to a descriptor in a thread, so that callers do not wait for the log."""
 
 import os
 import select
@@ -6,23 +6,24 @@ import threading
 from collections import deque
 
 MAX_WAITING = 20_000
-"""The maximum number of lines, some megabytes, that wait for a slow reader; more are dropped."""
+"""The maximum number of lines (a few megabytes) that wait for a slow reader; others are dropped."""
 
 BATCH_INTERVAL_S = 0.05
-"""For how many seconds lines are collected to be written together."""
+"""The time for which lines are collected to be written together."""
 
 MAX_WRITE_BYTES = select.PIPE_BUF
-"""Up to this many bytes a write is atomic: no other process writes between them."""
+"""The maximum size of an atomic write, between whose bytes no other process can write."""
 
 CLOSE_TIMEOUT_S = 2.0
-"""How many seconds closing waits for a slow reader."""
+"""The time that `close` waits for a slow reader."""
 
 
 class LogWriter:
-    """Writes lines in a thread; callers never wait and never see an error.
+    """Writes lines in a thread. Callers never wait and never get an error.
 
-    If the log cannot be written (a full disk, a reader that is gone or slow), lines are dropped and
-    counted. Any thread may call anything. At most `max_waiting` lines wait for a slow reader.
+    If the log cannot be written, because the disk is full or the reader is slow or has exited,
+    lines are dropped and counted. All methods are thread-safe. At most `max_waiting` lines wait for
+    a slow reader.
     """
 
     def __init__(self, descriptor: int, *, max_waiting: int = MAX_WAITING) -> None:
@@ -40,11 +41,11 @@ class LogWriter:
         self._thread.start()
 
     def write(self, lines: str) -> None:
-        """Write the text; this makes the object a stream for a handler of `logging`."""
+        """Write the text. This method makes the object a stream for a handler of `logging`."""
         self.put(lines.encode("utf-8", "backslashreplace"))
 
     def put(self, line: bytes) -> None:
-        """Write the line, which ends with its line end, or count it as dropped."""
+        """Write the line, which includes its line break, or count it as dropped."""
         if len(self._waiting) >= self._max_waiting:
             self.dropped_count += 1
             return
@@ -56,15 +57,15 @@ class LogWriter:
             self._has_lines.set()
 
     def close(self, *, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
-        """Write the waiting lines, unless that takes longer than `timeout_s`. Safe to call twice.
+        """Write the waiting lines, for at most `timeout_s`. Calling it twice is safe.
 
-        A line that is put later is written immediately.
+        Lines that are added later are written immediately.
         """
         self._is_closing.set()
         self._has_lines.set()
         self._thread.join(timeout_s)
         self._has_ended = not self._thread.is_alive()
-        while self._has_ended and self._waiting:  # put while the thread was ending
+        while self._has_ended and self._waiting:  # added while the thread was ending
             self._write(self._next_batch())
 
     def _run(self) -> None:
@@ -85,7 +86,7 @@ class LogWriter:
         return lines
 
     def _write(self, lines: list[bytes]) -> None:
-        # A line that was cut off is ended first, so that the next one can be read.
+        # If the previous line was cut off, end it first, so that the next one is readable.
         rest = memoryview((b"\n" if self._is_cut_off else b"") + b"".join(lines))
         try:
             while rest:

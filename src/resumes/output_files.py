@@ -1,7 +1,7 @@
-"""Files that a command writes: complete or not at all, and never over another file by mistake (pitfalls S21).
+"""Write files completely or not at all, and never replace another file by mistake (pitfalls S21).
 
-A draft is written next to the file and gets its name at the end, by `place` or by `replace`.
-`OutputFile` is for a path that a user names, where an earlier file of the same kind may exist.
+A draft is written next to the file, and finally `place` or `replace` gives it the file's name.
+`OutputFile` is for a path that the user chooses, where an earlier file of the same kind may exist.
 """
 
 import contextlib
@@ -17,14 +17,15 @@ from typing import BinaryIO, Final
 from resumes.errors import Conflict, InvalidArgument
 
 JOURNALS: Final = ("-journal", "-wal", "-shm")
-"""The suffixes that SQLite appends to the name of a database. It treats a file with such a name as part
-of the database, and applies or removes it (pitfalls S22)."""
+"""The suffixes that SQLite appends to the name of a database. SQLite treats a file with such a name
+as a part of the database, and applies or removes it (pitfalls S22)."""
 
 SIDE_FILES: Final = (*JOURNALS, ".writer", ".lock")
-"""These, and the suffixes of a store's locks."""
+"""The suffixes in JOURNALS, and the suffixes of a store's locks."""
 
 HOME_FILES: Final = ("config.toml", "first-key", "demo-key", "watched-folders")
-"""The files that a home reads: a backup with the name `config.toml` would break all commands."""
+"""Files that commands read from the home. A backup with such a name, for example `config.toml`,
+would break all commands."""
 
 _Signature = tuple[int, int, int, int]
 
@@ -44,7 +45,7 @@ def check_name(path: Path) -> None:
 
 
 def check_free(path: Path, remedy: str = "choose another file") -> None:
-    """Raise Conflict if anything has the name, even a dangling link."""
+    """Raise Conflict if the name is taken, even by a dangling link."""
     check_name(path)
     if path.is_symlink():
         raise Conflict(f"{path} is a symbolic link, which is not followed: {remedy}")
@@ -53,9 +54,10 @@ def check_free(path: Path, remedy: str = "choose another file") -> None:
 
 
 def flush(path: Path) -> None:
-    """Wait until the file, or a folder's list of names, is on the disk.
+    """Flush the file, or a folder's list of names, to the disk.
 
-    Do not use it for an open database: closing a second descriptor would drop its locks (pitfalls S1).
+    Do not use it for an open database: closing a second descriptor would release the database's
+    locks (pitfalls S1).
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -65,22 +67,22 @@ def flush(path: Path) -> None:
 
 
 def place(new: Path, path: Path) -> None:
-    """Give the file a free name, durably. Raises Conflict if the name is not free."""
+    """Rename the file durably to a free name. Raises Conflict if the name is taken."""
     flush(new)
     try:
         os.link(new, path)
     except FileExistsError:
         raise Conflict(f"{path} already exists: choose another file") from None
-    except OSError:  # a disk without hard links
+    except OSError:  # the disk does not support hard links
         check_free(path)
         new.rename(path)
     else:
-        new.unlink()  # since a file with two names is not opened as a store
+        new.unlink()  # a file with two names cannot be opened as a store
     flush(path.parent)
 
 
 def replace(new: Path, path: Path) -> None:
-    """Give the file the name, durably, replacing the old file."""
+    """Rename the file durably, and replace the old file."""
     flush(new)
     new.replace(path)
     flush(path.parent)
@@ -90,9 +92,10 @@ def replace(new: Path, path: Path) -> None:
 def drafted(
     path: Path, finish: Callable[[Path, Path], object], *, mode: int = 0o600
 ) -> Iterator[BinaryIO]:
-    """Open a new file next to the path for the block, after which `finish` gives it the path.
+    """Open a new file next to the path for the block. After the block, `finish` renames it to the
+    path.
 
-    Only its owner may read it, unless `mode`, restricted by the umask, permits more. If the block or
+    Only the owner can read the file, unless `mode` (with the umask) allows more. If the block or
     `finish` fails, the file is removed. Raises OSError.
     """
     draft = path.with_name(f".{secrets.token_hex(8)}.part")
@@ -107,10 +110,10 @@ def drafted(
 
 @contextlib.contextmanager
 def reserved(path: Path) -> Iterator[None]:
-    """Reserve the path during the block. Raises Conflict if another block has reserved it, and OSError.
+    """Reserve the path during the block. Raises OSError, and Conflict if it is already reserved.
 
-    The mark is an empty, locked, hidden file next to the path; that of a killed process is not locked.
-    A disk without hard links has no marks.
+    The mark is an empty, locked, hidden file next to the path. The mark of a killed process is not
+    locked and is ignored. On a disk without hard links, nothing is reserved.
     """
     digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
     mark, own = (path.with_name(f".{name}.part") for name in (digest, secrets.token_hex(8)))
@@ -131,12 +134,12 @@ def reserved(path: Path) -> Iterator[None]:
 
 
 def _is_linked(own: Path, mark: Path) -> bool:
-    """Give the file the name of the mark; return False if that is taken."""
+    """Give the file the name of the mark. Return False if the name is taken."""
     try:
         os.link(own, mark)
     except FileExistsError:
         return False
-    except OSError:  # a disk without hard links
+    except OSError:  # the disk does not support hard links
         pass
     return True
 
@@ -157,7 +160,7 @@ def _is_locked(mark: Path) -> bool:
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Raise InvalidArgument, which names the file to be written, for an OSError of the block."""
+    """Convert an OSError in the block to an InvalidArgument that names the file to be written."""
     try:
         yield
     except OSError as error:
@@ -165,13 +168,13 @@ def explained(path: Path) -> Iterator[None]:
 
 
 class OutputFile:
-    """A new file that a command was told to write.
+    """A new file that a command is to write.
 
-    If the name is taken, raise Conflict, with `remedy` at the end; but replace a regular file for whose
-    content `may_replace` returns True.
+    If the name is taken, Conflict is raised with a message that ends with `remedy`. A regular file
+    is replaced instead if `may_replace` returns True for it.
 
-    Create it before a store is opened: the file might be the store's own, and closing it would drop the
-    store's locks (pitfalls S1).
+    Create this object before a store is opened: the path might be the store's own file, and closing
+    that file would release the store's locks (pitfalls S1).
     """
 
     def __init__(
@@ -192,9 +195,9 @@ class OutputFile:
                 check_free(path, remedy)
 
     def put(self, draft: Path) -> None:
-        """Give the draft, which is complete and on the same disk, the file's name.
+        """Rename the draft, which is complete and on the same disk, to the file's name.
 
-        Raises InvalidArgument if that fails, and Conflict if the name was taken or the file to be
+        Raises InvalidArgument if this fails, and Conflict if the name was taken or the file to be
         replaced was changed in the meantime.
         """
         with explained(self.path):
@@ -205,7 +208,7 @@ class OutputFile:
 
     @contextlib.contextmanager
     def opened(self, *, mode: int = 0o600) -> Iterator[BinaryIO]:
-        """Open the file for the block, at whose end it appears, complete. Raises the errors of `put`."""
+        """Open the file for the block, after which it appears. Raises the errors of `put`."""
 
         def finish(draft: Path, path: Path) -> None:
             self.put(draft)
@@ -215,7 +218,7 @@ class OutputFile:
 
 
 def _find_signature(path: Path) -> _Signature | None:
-    """Return the signature of a regular file, which changes with it; None if there is none."""
+    """Return a signature that changes with the file, or None if it is not a regular file."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Settings: one frozen object, created once by the command line and passed down.
+"""Load the settings as one frozen object, which the command line creates once and passes on.
 
-A flag comes before the environment (`RESUMES_…`), that before `config.toml` in the home, and that
-before the default. The file is flat TOML with the names below, except for the table of keys.
+Flags take precedence over the environment (`RESUMES_…`), then `config.toml` in the home, then the
+defaults. The file is flat TOML with the names below, except for the table of keys.
 """
 
 import errno
@@ -36,24 +36,25 @@ CONFIG_NAME = "config.toml"
 ENV_PREFIX = "RESUMES_"
 MAX_CONFIG_BYTES = 32 * 1024
 MAX_SHOWN_CHARS = 80
-"""How much of a value or name a message repeats."""
+"""The number of characters of a value or name that a message repeats."""
 
 ANALYZED_FILE: Final = "{file}"
-"""Stands for the file's path in the arguments of the analyzer."""
+"""The placeholder for the file's path in the arguments of the analyzer."""
 
 NO_SETTINGS = ("debug", "import_")
-"""Beginnings of our variables that are not settings: for debugging, and for the command `on_import`."""
+"""The prefixes, after ENV_PREFIX, of variables that are not settings: they are for debugging, or
+for the command `on_import`."""
 
 
 class LogFormat(StrEnum):
-    """The format of the lines of a service's log."""
+    """The format of the lines in a service's log."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class Theme(StrEnum):
-    """The colors of the terminal UI; `terminal` are those that the terminal itself is set to."""
+    """The colors of the terminal UI. `terminal` uses the terminal's own colors."""
 
     DARK = "dark"
     LIGHT = "light"
@@ -62,7 +63,7 @@ class Theme(StrEnum):
 
 
 def _without_nul(value: str) -> str:
-    # A name is looked up and a command run as C strings, which would end there.
+    # Names and commands are passed to the system as C strings, which end at this character.
     if "\0" in value:
         raise ValueError("remove the character U+0000")
     return value
@@ -78,7 +79,7 @@ def _with_file(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _harmless(name: str) -> str:
-    # Messages and reports name the sections that are admitted.
+    # Messages and reports contain the names of section types.
     if not is_harmless(name):
         raise ValueError(_usable("extra_section_types"))
     return name
@@ -97,16 +98,16 @@ _Rate = Annotated[
     Field(ge=0, le=1_000_000),
     BeforeValidator(lambda value: 0 if value == "unlimited" else value),
 ]
-"""A number of requests; 0 is any number."""
+"""A number of requests; 0 means no limit."""
 
 
 def _default_home() -> Path:
-    """Return the user's own home. Raises StoreUnavailable for a user who has no folder for it."""
+    """Return the user's default home. Raises StoreUnavailable if the user has no home directory."""
     try:
         return Path(platformdirs.user_data_path("resumes"))
     except (
         RuntimeError
-    ):  # neither HOME nor an entry in the password database, as in some containers
+    ):  # HOME and the entry in the password database are missing in some containers
         raise StoreUnavailable(
             f"No home: HOME is not an absolute path, and user {os.getuid()} has no home directory. "
             f"Set {ENV_PREFIX}HOME, or use --home"
@@ -114,108 +115,108 @@ def _default_home() -> Path:
 
 
 class Settings(BaseModel):
-    """All settings of all commands. A sentence below each says what it does."""
+    """The settings of all commands."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     home: Path = Field(default_factory=_default_home)
-    """The folder that holds the store, the inbox and the configuration file."""
+    """The folder that contains the store, the inbox and the configuration file."""
 
     database: _Text | None = Field(default=None, repr=False)
-    """The store's address: `sqlite:///PATH`, by default `resumes.db` in the home, or
-    `postgresql://USER@HOST/NAME`. It may contain a password, so it is never shown."""
+    """The store's address, `sqlite:///PATH` or `postgresql://USER@HOST/NAME`. The default is
+    `resumes.db` in the home. The address can contain a password, so it is never shown."""
 
     account: _Text | None = None
     """The account that commands use without `--account`, and that the terminal UI shows first."""
 
     host: _Text = "127.0.0.1"
-    """The address that the API listens on. Beyond loopback, put TLS in front of it."""
+    """The address that the API listens on. If it is not loopback, use a proxy with TLS."""
 
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    """The port that the API listens on; 0 picks a free one."""
+    """The port that the API listens on; 0 means any free port."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 1
-    """API processes. Reads scale with them; SQLite has one writer at a time."""
+    """The number of API processes. Reads scale with it; SQLite allows only one writer at a time."""
 
     renderers: Annotated[int | None, Field(ge=1, le=16)] = None
-    """Processes in which an export draws PDFs and Word documents; each takes about 100 MB. By default as
-    many as processors, at most 4."""
+    """The number of processes, of about 100 MB each, in which an export renders PDFs and Word
+    documents. By default, there is one per processor, but at most 4."""
 
     rate_limit: bool | None = None
-    """Whether requests are limited per key. By default only when listening beyond loopback."""
+    """Whether requests are limited per key. By default, they are limited except on loopback."""
 
     rate_per_minute: _Rate = 60
-    """Requests per key and minute; 0 or `unlimited`: no limit."""
+    """The maximum number of requests per key and minute; 0 or `unlimited` means no limit."""
 
     rate_per_hour: _Rate = 1_000
-    """The same, per hour."""
+    """The same as `rate_per_minute`, but per hour."""
 
     rate_per_day: _Rate = 10_000
-    """The same, per day."""
+    """The same as `rate_per_minute`, but per day."""
 
     max_body_bytes: Annotated[int, Field(ge=1_024, le=64 * 1024 * 1024)] = 2 * 1024 * 1024
-    """The largest resume, in bytes, over HTTP and in files."""
+    """The maximum size of a resume, over HTTP and in files."""
 
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
-    """Maximum open connections per process of the API; the limit on open files may lower it."""
+    """The maximum number of open connections per API process; the open files limit may lower it."""
 
     client_timeout_s: Annotated[float, Field(ge=0.1, le=3_600)] = 10.0
-    """Timeout in seconds for TLS handshakes, for request headers, and for stalled uploads and
-    downloads."""
+    """The timeout for TLS handshakes, request headers, stalled uploads and stalled downloads."""
 
     pdf: bool = True
-    """Whether the API serves resumes as PDF."""
+    """Whether the API can return resumes as PDFs and Word documents."""
 
     pdf_timeout_s: Annotated[float, Field(gt=0, le=120)] = 10.0
-    """Timeout in seconds for drawing one PDF over the API."""
+    """The timeout for rendering one PDF or Word document over the API."""
 
     log_format: LogFormat = LogFormat.TEXT
-    """Log format of `serve`, `watch` and `up`: lines of text or JSON."""
+    """The log format of `serve`, `watch` and `up`."""
 
     access_log: bool | None = None
-    """Whether the API logs a line for each request. By default only if the log is JSON."""
+    """Whether the API logs each request. By default, it does so only if the log is JSON."""
 
     max_file_bytes: Annotated[int, Field(ge=1_024, le=1024 * 1024 * 1024)] = 64 * 1024 * 1024
-    """The maximum size of a bundle (a file with several resumes), uncompressed, in bytes."""
+    """The maximum uncompressed size of a bundle (a file with several resumes)."""
 
     extra_section_types: Annotated[_SectionTypes, Field(max_length=100)] = frozenset()
-    """Additional section types to accept unchanged; comma-separated in the environment."""
+    """Additional section types to accept unchanged. In the environment, commas separate them."""
 
     first_month: Annotated[int | None, Field(ge=0, le=1)] = None
-    """The number of January in the analyzer's dates, 0 or 1. By default, a month 12 tells that it is 1."""
+    """The analyzer's number for January, 0 or 1. By default, it is determined for each resume."""
 
     settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
-    """Seconds a file must be unchanged before it is checked; a complete, valid resume does not wait."""
+    """The time that a file must be unchanged before it is checked. Valid resumes do not wait."""
 
     poll: bool = False
-    """Whether new files are found only by scanning: network drives do not report changes."""
+    """Whether new files are found only by scanning, since network drives do not report changes."""
 
     done_keep_days: Annotated[int | None, Field(ge=0, le=36_500)] = None
-    """Days after which imported files are deleted; 0 keeps only today's. By default they are kept."""
+    """The number of days after which imported files are deleted; 0 keeps only today's files. By
+    default, all are kept."""
 
     on_import: _Text | None = None
-    """A shell command to run after each batch of files. By default, or if empty, none."""
+    """A shell command that runs after each batch of files. The default, or empty, is no command."""
 
     analyzer: Annotated[tuple[_Text, ...], Field(max_length=100), AfterValidator(_with_file)] = ()
-    """The command that turns a PDF or Word file into a resume: a list with `{file}` in place of the
-    file's path. JSON, or words as in a shell, in the environment. By default, or if empty, none."""
+    """The command that converts a PDF or Word file to a resume: a list with `{file}` for the path.
+    In the environment, it is JSON or a shell command line. The default, or empty, is no command."""
 
     analyzer_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 120.0
-    """Timeout in seconds for the analyzer on one file."""
+    """The timeout for the analyzer on one file."""
 
     analyzers: Annotated[int, Field(ge=1, le=64)] = 1
-    """How many files each process gives to the analyzer at once."""
+    """The number of files that each process gives to the analyzer at the same time."""
 
     theme: Theme = Theme.DARK
     """The theme of the terminal UI. NO_COLOR in the environment disables color."""
 
     keymap: Mapping[str, str] = Field(default_factory=dict)
-    """Custom keys of the terminal UI, by action; JSON in the environment."""
+    """Custom keys of the terminal UI by action. In the environment, this is JSON."""
 
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_bool(cls, value: Any, info: ValidationInfo) -> Any:
-        # Of TOML: to pydantic `true` is 1.
+        # Without this check, pydantic would accept `true` in TOML as 1.
         assert info.field_name is not None
         if isinstance(value, bool) and bool not in _kinds(info.field_name):
             raise ValueError(_usable(info.field_name))
@@ -265,12 +266,12 @@ class Settings(BaseModel):
 
     @property
     def format(self) -> Format:
-        """Return the analyzer format by these settings."""
+        """Return the analyzer format that these settings define."""
         return Format(self.extra_section_types, self.max_body_bytes, self.first_month)
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield `resumes.delete` both for the key `"resumes.delete"` and for a table `resumes`."""
+    """Flatten a table, so that `"resumes.delete"` can also be `delete` in a table `resumes`."""
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
@@ -279,10 +280,10 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def load_settings(**flags: Any) -> Settings:
-    """Return the settings in force. A flag that is None was not given.
+    """Return the settings in effect. A flag that is None was not given.
 
-    Raises InvalidArgument for a file that cannot be read and for a value that cannot be used,
-    saying where it comes from as far as that is known; StoreUnavailable for a user without a home.
+    Raises InvalidArgument for a file that cannot be read or a value that cannot be used, with the
+    origin of the value if it is known, and StoreUnavailable for a user without a home.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     variables = _find_variables()
@@ -316,7 +317,7 @@ GONE: Final = {
     "disk_floor_bytes": "64 MiB stay free on each disk",
     "scan_s": "folders are scanned every 2 seconds",
 }
-"""Settings of earlier releases, and the behavior that replaces them."""
+"""Settings of earlier releases, each with the behavior that replaces it."""
 
 
 def _unknown(name: str, where: str) -> InvalidArgument:
@@ -326,10 +327,10 @@ def _unknown(name: str, where: str) -> InvalidArgument:
 
 
 def _find_variables() -> dict[str, str]:
-    """Return the variables of the environment that are settings and not empty, by their settings.
+    """Return the nonempty environment variable for each setting that has one.
 
-    Raises InvalidArgument for what looks like a setting and is none: if it was ignored, a limit or a
-    path would silently not hold.
+    Raises InvalidArgument for a variable that looks like a setting but is none: if it was ignored,
+    the user would not notice that a limit or path has no effect.
     """
     variables: dict[str, str] = {}
     for variable, value in os.environ.items():
@@ -345,13 +346,13 @@ def _find_variables() -> dict[str, str]:
 
 
 def _load_file(path: Path) -> dict[str, Any]:
-    """Return the settings in the file, without waiting for the writer of a FIFO; empty if there is no file."""
+    """Return the settings in the file, or none without a file. Do not wait for a FIFO's writer."""
     problem, content = "Cannot read the configuration", None
     try:
         if stat.S_ISREG(path.stat().st_mode):
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 content = file.read(MAX_CONFIG_BYTES + 1)
-        if content is None:  # a non-blocking read of a file of /proc may return that, too
+        if content is None:  # a non-blocking read of a file in /proc may also return None
             why = "not a regular file. Replace it with one, or remove it"
         else:
             problem = "Invalid configuration"
@@ -381,12 +382,12 @@ def _load_file(path: Path) -> dict[str, Any]:
 def _shown(value: object) -> str:
     try:
         return str(value)[:MAX_SHOWN_CHARS]
-    except (ValueError, RecursionError):  # a number of too many digits, lists in lists
+    except (ValueError, RecursionError):  # a number with too many digits, or nested lists
         return "…"
 
 
 def _usable(name: str) -> str:
-    """Return a sentence about the valid values of the setting."""
+    """Return a sentence that describes the valid values of the setting."""
     field, kinds = Settings.model_fields[name], _kinds(name)
     if bool in kinds:
         return "use true or false"

@@ -1,7 +1,7 @@
-"""Resumes as rows of a spreadsheet: CSV in UTF-8 (RFC 4180), one row a resume.
+"""Convert resumes to rows of a spreadsheet, as CSV in UTF-8 (RFC 4180).
 
-A spreadsheet program takes a cell that begins like a formula for one, and the texts are those of
-strangers. Such a cell begins with an apostrophe, so that it is text (OWASP, CSV Injection).
+A spreadsheet program runs a cell that begins like a formula, and strangers write the texts of
+resumes. An apostrophe before such a text prevents this (OWASP, CSV Injection).
 """
 
 import codecs
@@ -22,11 +22,11 @@ COLUMNS: Final = (
     "id", *_HEADER, "label", "skills", "position", "employer", "school", "degree", "created", "updated",
 )  # fmt: skip
 MAX_CELL_CHARS: Final = 32_000
-"""Excel accepts up to 32,767 characters, and puts the rest of a longer text into other cells."""
+"""Excel accepts at most 32,767 characters, and puts the rest of a longer text into other cells."""
 
 _FORMULA: Final = re.compile(r"(^|;\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""The place before what begins a formula: in a cell, and after a semicolon, which ends a cell where the
-comma is the decimal sign."""
+"""The position of a possible formula: at the beginning of a cell, or after a semicolon, which
+separates cells in locales with a decimal comma."""
 
 
 def _line(cells: Iterable[str]) -> bytes:
@@ -36,19 +36,20 @@ def _line(cells: Iterable[str]) -> bytes:
 
 
 def csv_line(cells: Iterable[object]) -> bytes:
-    """Return a line of these texts, harmless, with its line end."""
+    """Return a line with these texts, made harmless, including the line break."""
     return _line(map(_cell, cells))
 
 
 CSV_START: Final = codecs.BOM_UTF8 + _line(COLUMNS)
 CANDIDATES_START: Final = codecs.BOM_UTF8 + _line(("candidate", "id", "name"))
-"""The beginnings of CSV files. Without the byte order mark, Excel reads it in another encoding."""
+"""The beginnings of CSV files. Without the byte order mark, Excel assumes another encoding."""
 
 
 def csv_row(resume: StoredResume, accepted: Format = DEFAULT_FORMAT) -> bytes:
-    """Return the row of a resume, with its line end. Raises StoreIncompatible for a damaged document.
+    """Return the row for a resume with a line break. Raises StoreIncompatible for a damaged
+    document.
 
-    Hidden fields are left out, and each text is on one line.
+    Hidden fields are omitted, and line breaks in texts are replaced with spaces.
     """
     document = load_stored(resume.document)
     sections = [*iter_sections(document, accepted, resume.first_month)]
@@ -74,7 +75,7 @@ def _cell(value: object) -> str:
 def _iter_parts(
     sections: Iterable[ShownSection], shape: SectionShape
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the items of the sections with this shape, each with its parts as a page has them."""
+    """Yield the parts of each item in the sections with this shape, named as on a page."""
     for section in sections:
         if ROWS.get(section.type) is shape:
             for item in section.items:
@@ -88,12 +89,12 @@ def _iter_skills(sections: Iterable[ShownSection]) -> Iterator[str]:
 
 
 def _latest(sections: Iterable[ShownSection], shape: SectionShape) -> Mapping[str, Any]:
-    """Return the parts of the item that ends last, the first of several; empty if there is none."""
+    """Return the parts of the item with the latest end, or no parts if there is no item."""
     return max(_iter_parts(sections, shape), key=_end_and_begin, default={})
 
 
 def _end_and_begin(parts: Mapping[str, Any]) -> tuple[float, ...]:
-    """Return the end and begin of an item for comparison; one that has only a begin ends then."""
+    """Return an item's end (by default, its beginning) and its beginning, for comparison."""
     dates = parts.get("dates") or {}
     begin, end = (
         (dates.get(f"{side}Year") or 0, dates.get(f"{side}Month") or 0) for side in ("from", "to")

@@ -1,11 +1,11 @@
-"""Watched folders: the store that owns each, where filed files are, and files of unknown accounts.
+"""Manage watched folders: the store that owns each, its filed files, and files of unknown accounts.
 
-    ROOT/.importer/store    {"store": "<the store's id>", "address": "<its address, for people>"}
+    ROOT/.importer/store    {"store": "<the store's ID>", "address": "<its address, for people>"}
 
-The first importer of a folder writes this, and the importers of other stores refuse the folder. An
+The first importer of a folder writes this file, and importers of other stores reject the folder. An
 importer with the wrong folder or store would import files into the wrong accounts, and would not
-report those that wait there for accounts that its store has never had (docs/decisions/0013). The
-file keeps its mtime when it is rewritten, which says since when the folder is watched.
+report files that wait there for accounts that its store has never had (docs/decisions/0013). When
+the file is rewritten, it keeps its mtime, which records since when the folder has been watched.
 
     HOME/watched-folders    the folders that are watched from a home, a JSON string on each line
 """
@@ -34,19 +34,20 @@ MAX_MARK_BYTES: Final = 4_096
 MAX_NAMED: Final = 3
 WATCHED: Final = "watched-folders"
 UNKNOWN_ACCOUNTS: Final = "unknown accounts"
-"""The key of an importer's finding on files that wait for accounts unknown to the store."""
+"""The key of an importer's finding about files that wait for accounts unknown to the store."""
 
 DONE: Final = "_done"
 FAILED: Final = "_failed"
 DUPLICATE: Final = "_duplicate"
 HELD: Final = "_held"
 HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
-"""The names of held files: a claim's id, an account's id, the file's own name."""
+"""The name of a held file: the claim ID, the account's ID and the file's own name."""
 
 FILED: Final = ".filed"
-"""In each folder of failed files, a folder with an empty one for each file that was put there, named after
-the end of the claim's id, as the file is. Only where a folder says that a file was in it, and it is not,
-is the file gone: at the folder's path may be an empty mount point, or another disk (pitfalls I21)."""
+"""A folder in each folder of failed files. For each file that was put there, it contains an empty
+folder, which is named after the end of the claim ID, like the file. A file is gone only if such a
+folder exists and the file does not: the path could also lead to an empty mount point or to another
+disk (pitfalls I21)."""
 _END: Final = re.compile(r"[0-9a-f]{8}")
 
 UNKNOWN_REMEDY: Final = (
@@ -62,7 +63,7 @@ _APPEND_FLAGS: Final = (
 
 
 def shown_root(root: Path | str) -> str:
-    """Return the watched folder in the form that the ledger, importers and findings write and compare."""
+    """Return the watched folder in the form that the ledger, importers and findings contain."""
     return escaped(str(root))
 
 
@@ -80,14 +81,14 @@ def outcome_folder(outcome: FileOutcome, reason: str | None, account: str, claim
 
 
 def find_filed(file: FileRow, inbox: Path) -> Path | None:
-    """Return the path of a filed file; None if it is on another machine or was moved.
+    """Return the path of a filed file, or None if it is on another machine or was moved.
 
-    It is looked for in the folders that are watched from the home, since these may have been moved or
-    copied, then in the folder that it was dropped into. A link or a pipe with its name is not the file.
+    Search the folders that are watched from the home, since folders may have been moved or copied,
+    then the folder that the file was dropped into. A link or pipe with its name is ignored.
     """
     if file.is_under_way:
         return None
-    # An imported account may have another name than the account that the file was dropped for.
+    # An imported account can have a different name from the account that the file was dropped for.
     names = file.account, *file.former_accounts.split(), file.name.partition("/")[0]
     accounts = [name for name in dict.fromkeys(names) if NAME.fullmatch(name)]
     folders = [
@@ -99,22 +100,23 @@ def find_filed(file: FileRow, inbox: Path) -> Path | None:
 
 
 def find_dismissed(claim_id: str, roots: Iterable[Path]) -> Path | None:
-    """Return the path of a failed or held file that is no longer in the ledger; None if not found."""
+    """Return the path of a failed or held file that is no longer in the ledger, or None."""
     outcomes = [root / outcome for root in roots for outcome in (FAILED, HELD)]
     folders = [Path(path) for outcome in outcomes for path in list_folders(outcome)]
     return _find_of_claim(folders, claim_id)
 
 
 def describe_root(file: FileRow) -> str | None:
-    """Return the watched folder that the file was dropped into, for people; None if unknown."""
+    """Describe the watched folder that the file was dropped into. Return None if it is unknown."""
     if file.root is None or "\\" in file.root or os.path.isdir(file.root):  # noqa: PTH112
         return file.root
     return f"{file.root} (not on this machine)"
 
 
 class SourceFile(NamedTuple):
-    """The file that a resume was imported from. `file` is None if it was dismissed, `path` if it is not
-    found."""
+    """The file that a resume was imported from.
+
+    `file` is None if it was dismissed, and `path` is None if the file cannot be found."""
 
     claim_id: str
     file: FileRow | None
@@ -122,7 +124,7 @@ class SourceFile(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Where the file is, for people."""
+        """A sentence that explains where the file is."""
         if self.file is None:
             where = "no longer where it was put" if self.path is None else f"still at {self.path}"
             return f"Its file was dismissed. It is {where}."
@@ -133,8 +135,7 @@ class SourceFile(NamedTuple):
 
 
 def find_source(store: Store, account_id: str, resume_id: str, inbox: Path) -> SourceFile | None:
-    """Return the file that the resume was imported from; None if none is known. `inbox` is that of the
-    home."""
+    """Return the file that the resume was imported from, or None. `inbox` is the home's inbox."""
     claim_id = find_claim(store, account_id, resume_id)
     if claim_id is None:
         return None
@@ -146,22 +147,22 @@ def find_source(store: Store, account_id: str, resume_id: str, inbox: Path) -> S
 
 
 def list_roots(inbox: Path) -> list[Path]:
-    """Return the inbox of a home, and the other folders that are watched from there."""
+    """Return the inbox of a home, and the other folders that are watched from the home."""
     return [inbox.absolute(), *list_watched(inbox.parent)]
 
 
 def find_roots(file: FileRow, inbox: Path) -> list[Path]:
-    """Return the folders on this machine that the file may be in."""
-    # A name that was escaped in the ledger is no longer a path.
+    """Return the watched folders on this machine that may contain the file."""
+    # A folder whose name is escaped in the ledger cannot be used as a path.
     known = [Path(file.root)] if file.root and "\\" not in file.root else []
     roots = dict.fromkeys([*list_roots(inbox), *known])
-    # Path.is_dir raises in an unsearchable folder, and for a name that is too long for this machine.
+    # Path.is_dir raises in a folder that cannot be searched, or if a name is too long here.
     return [root for root in roots if os.path.isdir(root)]  # noqa: PTH112
 
 
 def _find_of_claim(folders: Iterable[Path], claim_id: str) -> Path | None:
     for folder in folders:
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:  # there is no such folder
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:  # may not exist
             filed = [
                 entry.path
                 for entry in entries
@@ -173,8 +174,7 @@ def _find_of_claim(folders: Iterable[Path], claim_id: str) -> Path | None:
 
 
 def _is_of_claim(name: str, claim_id: str) -> bool:
-    """Return whether this is the name of the claim's file, and not of its report or an editor's backup or
-    lock."""
+    """Return whether this is the name of the claim's file, not of a report or an editor's file."""
     extension = find_filed_extension(name)
     if extension is None or is_hidden(name) or name.endswith(REPORT):
         return False
@@ -182,22 +182,22 @@ def _is_of_claim(name: str, claim_id: str) -> bool:
 
 
 class Owner(NamedTuple):
-    """The store that owns a folder. `address` is its address when this was written."""
+    """The store that owns a folder. `address` is its address at the time of writing."""
 
     store_id: str
     address: str
 
 
 def owner_of(store: Store) -> Owner:
-    """Return the store as an owner of folders. Raises StoreError."""
+    """Return the store as the owner of folders. Raises StoreError."""
     with store.session() as session:
         return Owner(read_fact(session, "store_id"), store.label)
 
 
 def find_owner(root: Path) -> Owner | None:
-    """Return the folder's owner; None if it names none that can be parsed.
+    """Return the folder's owner, or None if the folder has no valid mark.
 
-    Raises OSError, with the mark's path, if it cannot be read.
+    Raises OSError with the mark's path if the mark cannot be read.
     """
     try:
         with (
@@ -210,7 +210,7 @@ def find_owner(root: Path) -> Owner | None:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(root / OWN / MARK)) from error
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-        # It may have been edited by any user who can write there.
+        # Any user who can write to the folder may have edited the mark.
         owner = json.loads(content)
         return Owner(str(owner["store"]), str(owner["address"]))
     return None
@@ -218,7 +218,7 @@ def find_owner(root: Path) -> Owner | None:
 
 @contextlib.contextmanager
 def opened(path: Path | str, flags: int, *, dir_fd: int | None = None) -> Iterator[int]:
-    """Open a file or a folder for the block, and yield its descriptor. Raises OSError."""
+    """Open a file or folder for the block, and yield its descriptor. Raises OSError."""
     descriptor = os.open(path, flags, 0o600, dir_fd=dir_fd)
     try:
         yield descriptor
@@ -227,25 +227,22 @@ def opened(path: Path | str, flags: int, *, dir_fd: int | None = None) -> Iterat
 
 
 def find_other(root: Path, owner: Owner) -> Owner | None:
-    """Return the folder's owner if it is a different one; None if it is this one or there is none.
-
-    Raises OSError.
-    """
+    """Return the folder's owner if it is another store, otherwise None. Raises OSError."""
     found = find_owner(root)
     return None if found is None or found.store_id == owner.store_id else found
 
 
 def check_owner(root: Path, owner: Owner) -> None:
-    """Raise InvalidArgument, with what to do, for the folder of another store. Raises OSError."""
+    """Raise InvalidArgument with a remedy if another store owns the folder. Also raises OSError."""
     other = find_other(root, owner)
     if other is not None:
         raise InvalidArgument(f"{describe_other(root, other)}. {remedy_for_other(root)}")
 
 
 def set_owner(root: Path, owner: Owner, *, adopts: bool = False) -> None:
-    """Make the store the folder's owner; with `adopts`, also of a folder of another store.
+    """Make the store the folder's owner; with `adopts`, even if another store owns the folder.
 
-    Raises InvalidArgument, with what to do, for the folder of another store; OSError.
+    Otherwise, raises InvalidArgument with a remedy if another store owns it. Also raises OSError.
     """
     if not adopts:
         check_owner(root, owner)
@@ -256,7 +253,7 @@ def set_owner(root: Path, owner: Owner, *, adopts: bool = False) -> None:
 def replace_owner(root: Path, replaced_id: str, owner: Owner) -> None:
     """Make the store the owner of a folder that the replaced store owns. Raises OSError.
 
-    Any other folder stays as it is.
+    The owner of any other folder is not changed.
     """
     found = find_owner(root)
     if found is not None and found.store_id == replaced_id:
@@ -273,7 +270,7 @@ def _write(root: Path, owner: Owner) -> None:
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(content)
-            with contextlib.suppress(OSError):  # there is none yet
+            with contextlib.suppress(OSError):  # there may be no mark yet
                 times = os.stat(MARK, dir_fd=folder, follow_symlinks=False)
                 os.utime(temporary, ns=(times.st_atime_ns, times.st_mtime_ns), dir_fd=folder)
             os.replace(temporary, MARK, src_dir_fd=folder, dst_dir_fd=folder)
@@ -283,7 +280,7 @@ def _write(root: Path, owner: Owner) -> None:
 
 
 def note_watched(home: Path, root: Path) -> None:
-    """Add the folder to those that are watched from this home. Raises OSError."""
+    """Add the folder to the list of folders that are watched from this home. Raises OSError."""
     if root in list_watched(home):
         return
     with opened(home / WATCHED, _APPEND_FLAGS) as descriptor:
@@ -291,20 +288,20 @@ def note_watched(home: Path, root: Path) -> None:
 
 
 def list_watched(home: Path) -> list[Path]:
-    """Return the folders that are or were watched from this home, in the order of their first watch."""
+    """Return the folders that are or were watched from this home, the first one first."""
     roots: dict[Path, None] = {}
     with contextlib.suppress(OSError):
         with os.fdopen(os.open(home / WATCHED, _READ_FLAGS), "rb") as file:
             lines = file.read().splitlines()
         for line in lines:
-            with contextlib.suppress(ValueError, RecursionError):  # cut off, or edited by hand
+            with contextlib.suppress(ValueError, RecursionError):  # an incomplete or edited line
                 if isinstance(root := json.loads(line), str) and Path(root).is_absolute():
                     roots[Path(root)] = None
     return list(roots)
 
 
 def describe_other(root: Path, other: Owner) -> str:
-    """Return a sentence that the folder belongs to another store."""
+    """Return a sentence that names the other store that owns the folder."""
     return f"{shown_root(root)} belongs to another store, known as {escaped(other.address)}"
 
 
@@ -317,33 +314,41 @@ def remedy_for_other(root: Path) -> str:
 
 
 def count_held(root: Path) -> Mapping[tuple[str, str], int]:
-    """Count the held files by their folder below ROOT and their account's id."""
+    """Count the held files by their folder below ROOT and their account's ID."""
     counts: Counter[tuple[str, str]] = Counter()
     for folder in list_folders(root / HELD):
         with contextlib.suppress(OSError):
-            for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
-                held = HELD_NAME.fullmatch(name)
-                if held is not None and not name.endswith(REPORT):
-                    counts[os.path.relpath(folder, root), held[2]] += 1
+            for _, account_id, _ in iter_held(folder):
+                counts[os.path.relpath(folder, root), account_id] += 1
     return counts
 
 
+def iter_held(folder: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the claim, the account and the path of each held file in the folder. Raises OSError."""
+    for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
+        held = HELD_NAME.fullmatch(name)
+        if held and find_filed_extension(name) and not name.endswith(REPORT):
+            yield held[1], held[2], f"{folder}/{name}"
+
+
 def list_folders(folder: Path) -> list[str]:
-    """Return the paths of the folders in it, links not followed; none if it cannot be listed."""
+    """Return the paths of the folders in a folder, except links; none if it cannot be listed."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
     return []
 
 
 class FailedFolder(NamedTuple):
-    """The files that are, and that were filed, in a folder of failed files, by the ends of their ids."""
+    """The files that are, and the files that were filed, in a folder of failed files.
+
+    Each set contains the ends of claim IDs."""
 
     present: frozenset[str]
     filed: frozenset[str]
 
 
 def end_of(name: str) -> str:
-    """Return the end of the name's stem, which is that of an id if the importer gave the name."""
+    """Return the end of the name's stem, the end of a claim ID if the importer gave the name."""
     return name[: len(name) - len(find_filed_extension(name) or "")][-8:]
 
 
@@ -354,7 +359,7 @@ def read_failed(path: str | Path) -> FailedFolder:
 
 
 def _read_failed(folder: int) -> FailedFolder:
-    # Read both from the same descriptor, in case another disk is mounted there meanwhile.
+    # Read both with the same descriptor, in case another disk is mounted there in the meantime.
     present = frozenset(filter(_END.fullmatch, map(end_of, os.listdir(folder))))
     filed = frozenset[str]()
     with contextlib.suppress(FileNotFoundError), opened(FILED, FOLDER_FLAGS, dir_fd=folder) as ends:
@@ -363,14 +368,14 @@ def _read_failed(folder: int) -> FailedFolder:
 
 
 def note_filed(path: str, claim_id: str) -> None:
-    """Note in the folder that a file was filed there, if it is writable."""
+    """Record in the folder that a file was filed there, if the folder is writable."""
     for _ in range(2):
         try:
             with opened(f"{path}/{FILED}", FOLDER_FLAGS) as ends:
                 os.mkdir(claim_id[-8:], dir_fd=ends)
         except FileNotFoundError:
             with contextlib.suppress(OSError):
-                os.mkdir(f"{path}/{FILED}")  # noqa: PTH102  (text, as names are)
+                os.mkdir(f"{path}/{FILED}")  # noqa: PTH102  (the path is a string)
             continue
         except OSError:
             pass
@@ -378,7 +383,7 @@ def note_filed(path: str, claim_id: str) -> None:
 
 
 def replace_filed(path: str, known: FailedFolder, filed: frozenset[str]) -> None:
-    """Replace a folder's notes, unless they differ from `known` by now. Raises OSError."""
+    """Replace a folder's records, unless they no longer equal `known`. Raises OSError."""
     if filed == known.filed:
         return
     with opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
@@ -396,7 +401,7 @@ def replace_filed(path: str, known: FailedFolder, filed: frozenset[str]) -> None
 def describe_unknown(
     waiting: Mapping[tuple[str, str], int], unknown: Collection[str]
 ) -> str | None:
-    """Return a sentence on the files that wait for unknown accounts; None if there are none."""
+    """Return a sentence about files that wait for unknown accounts, or None if none do."""
     counts: Counter[str] = Counter()
     for (folder, account_id), files in waiting.items():
         if account_id in unknown:

@@ -1,4 +1,4 @@
-"""The names of files to import in a watched folder, and why others are skipped. Nothing is opened."""
+"""Decide by name which files in a watched folder are imported, and why others are skipped."""
 
 from enum import StrEnum
 from typing import Final
@@ -13,16 +13,16 @@ EXTENSIONS: Final = (
     ".gz",
     ".zip",
 )
-"""The endings of files to import, longer endings before their own suffixes."""
+"""The endings of files to import. A longer ending comes before its own suffix."""
 
 ENDINGS: Final = ".json, .ndjson, .jsonl, .gz or .zip"
-"""These in words; `.gz` stands for all compressed files except `.zip`."""
+"""EXTENSIONS in words; `.gz` stands for all files that are compressed with gzip."""
 
 DOCUMENTS: Final = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".txt")
-"""The endings of files that are imported if the user has an analyzer for them."""
+"""The endings of files that are imported if the user has an analyzer."""
 
 DOCUMENT_ENDINGS: Final = ".pdf, .doc, .docx, .odt, .rtf or .txt"
-"""These in words."""
+"""DOCUMENTS in words."""
 
 TEMPORARY: Final = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
 SYSTEM_FOLDERS: Final = (
@@ -35,10 +35,11 @@ SYSTEM_FOLDERS: Final = (
     "$RECYCLE.BIN", "RECYCLER", "System Volume Information", "DfsrPrivate",
     # macOS
     "__MACOSX", ".Trash", ".Trashes", ".TemporaryItems", "Network Trash Folder", "Temporary Items",
-    # Linux; a user's number follows
+    # Linux; a user ID follows the last one
     "lost+found", ".Trash-",
 )  # fmt: skip
-"""Folders of file servers and operating systems, in any case: recycle bins, snapshots, thumbnails.
+"""Folders of file servers and operating systems: recycle bins, snapshots, thumbnails. Case is
+ignored.
 
 A resume that was deleted on the share, or is in an old snapshot, must not be imported (pitfalls I19).
 """
@@ -52,7 +53,7 @@ OWN: Final = ".importer"
 
 
 class SkipReason(StrEnum):
-    """Why a file is not imported."""
+    """The reason why a file is not imported."""
 
     ENDING = "ending"
     HIDDEN = "hidden"
@@ -78,7 +79,7 @@ _SENTENCES: Final = {
 
 
 def find_extension(name: str) -> str | None:
-    """Return the ending in lower case if a file with this name is to be imported, else None."""
+    """Return the ending in lower case if a file with this name is imported, otherwise None."""
     lowered = name.lower()
     if not lowered.endswith(EXTENSIONS):
         return None
@@ -91,17 +92,18 @@ def is_document(name: str) -> bool:
 
 
 def find_filed_extension(name: str) -> str | None:
-    """Return the ending in lower case of a file that an importer may have filed, also if no analyzer is
-    set by now; None for other names."""
+    """Return the ending in lower case if an importer may have filed a file with this name.
+
+    This includes files for the analyzer, even if there is no analyzer now."""
     if is_document(name):
         return name[name.rindex(".") :].lower()
     return find_extension(name)
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether the name is one that programs give to a file while they write it."""
+    """Return whether programs use such a name for a file while they write it."""
     if name.endswith("~") and _is_undecoded(name[-2:-1]):
-        return False  # in Shift-JIS, Big5 and GBK it is the second byte of a character
+        return False  # this can be the second byte of a character in Shift-JIS, Big5 and GBK
     return name.lower().endswith(TEMPORARY)
 
 
@@ -110,18 +112,18 @@ def _is_undecoded(char: str) -> bool:
 
 
 def is_system_folder(name: str) -> bool:
-    """Return whether this is the name of a system folder of file servers or operating systems."""
+    """Return whether this is the name of a system folder of a file server or operating system."""
     stem = name.lower().rstrip("0123456789") if name.startswith(".") else name.lower()
     return stem in _SYSTEM_FOLDERS
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether the file or folder is hidden, or belongs to a system."""
+    """Return whether a file or folder with this name is hidden or belongs to a system."""
     return name.startswith(".") or is_system_folder(name)
 
 
 def is_hidden_or_temporary(name: str) -> bool:
-    """Return whether a file or folder with this name is hidden, temporary, or belongs to a system."""
+    """Return whether a file or folder with this name is hidden or temporary."""
     return is_hidden(name) or is_temporary(name)
 
 
@@ -131,5 +133,5 @@ def may_be_folder(name: str) -> bool:
 
 
 def is_outcome(name: str) -> bool:
-    """Return whether a name directly in ROOT is reserved for this or later versions of the importer."""
+    """Return whether a name directly in ROOT is reserved for the importer or its later versions."""
     return name.startswith("_") or name == OWN

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from resumes.errors import InvalidKey, StoreUnavailable
-from resumes.store import accounts, api_keys, plans
+from resumes.store import accounts, api_keys
 from resumes.store.write_queue import BUSY
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
 from tests.support.store.builders import execute
@@ -394,21 +394,3 @@ def test_an_account_whose_inbox_cannot_be_made_is_there_and_says_so(acme: Comman
     created = acme("accounts", "create", "gamma", "--json")
     assert json.loads(created.stdout)["name"] == "gamma"
     assert "could not be made: Not a directory." in created.stderr
-
-
-def test_what_somebody_else_sets_meanwhile_is_not_set_back(
-    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    preview = plans.preview_change
-
-    def preview_late(*arguments: Any) -> plans.PlanImpact:
-        monkeypatch.undo()
-        acme.succeeds("plans", "set", "pro", "--max-resumes", "70")
-        return preview(*arguments)
-
-    monkeypatch.setattr(plans, "preview_change", preview_late)
-
-    message = acme.fails(1, "plans", "set", "pro", "--api-listing")
-
-    assert message == 'Plan "pro" was changed by someone else in the meantime'
-    assert acme.succeeds("plans", "list").splitlines()[2].split()[1] == "70"

@@ -54,7 +54,7 @@ def test_a_plan_that_keeps_resumes_for_days_says_whom_that_concerns(old: Command
     assert (
         old.answers("plans", "set", "free", "--keep-days", "forever", "--json")["keepDays"] is None
     )
-    assert old("expire", "--yes").stderr == "No resume is older than its plan keeps it.\n"
+    assert old("expire", "--yes").stderr == "No resume is older than its plan allows.\n"
     for days, message in (
         ("soon", '"soon" is neither a number of days nor forever'),
         ("0", "Invalid number of days 0: use 1 to 36,500, or forever"),

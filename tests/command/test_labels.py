@@ -101,7 +101,7 @@ def test_what_is_not_searched_yet_is_not_deleted_and_that_is_said(
         1,
         [
             'Deleted 0 resumes from account "acme".',
-            "Incomplete: The 4 newest are not searched yet. Delete again later.",
+            "Incomplete: The 4 newest resumes are not searched yet. Delete again later.",
         ],
     )
 

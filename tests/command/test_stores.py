@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 import shutil
-import stat
 from pathlib import Path
 
 import pytest
@@ -105,46 +103,6 @@ def test_what_a_home_reads_as_its_own_is_no_name_for_a_backup_an_export_or_a_sto
     assert "acme" in acme.succeeds("accounts", "list")
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_pipe_or_a_device_is_no_place_for_a_store(
-    acme: CommandLine, tmp_path: Path, kind: str
-) -> None:
-    backup, folder = str(tmp_path / "backup.db"), tmp_path / "folder"
-    acme.succeeds("db", "backup", backup)
-    folder.mkdir()
-    path = folder / kind
-    if kind == "pipe":
-        os.mkfifo(path)
-    else:
-        try:
-            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))
-        except PermissionError:
-            pytest.skip("only root makes devices")
-    before = path.stat().st_mode
-    url = f"sqlite:///{path}"
-
-    for words in (
-        ("db", "restore", backup),
-        ("db", "copy", f"sqlite:///{backup}", url),
-        ("accounts", "create", "acme"),
-        ("accounts", "list"),
-    ):
-        said = acme.fails(3, "--database", url, *words)
-        assert f"but the store {path} needs a file there" in said
-
-    assert path.stat().st_mode == before
-    assert list(folder.iterdir()) == [path]
-    # A pipe where a store has its journal is told, and not waited for.
-    journal = acme.home / "resumes.db-journal"
-    os.mkfifo(journal)
-    sentence = f"{journal} is a pipe, but the store "
-    for words in (("accounts", "list"), ("db", "restore", backup), ("db", "check")):
-        assert sentence in acme.fails(3, *words)
-    result = acme("doctor")
-    assert (result.exit_code, sentence in result.stdout) == (1, True)
-    assert journal.is_fifo()
-
-
 def test_a_place_that_cannot_be_used_is_a_usage_error(acme: CommandLine, tmp_path: Path) -> None:
     absent, wrong = tmp_path / "absent.db", tmp_path / "wrong.db"
     wrong.write_text("nothing of ours")
@@ -159,6 +117,7 @@ def test_a_place_that_cannot_be_used_is_a_usage_error(acme: CommandLine, tmp_pat
         (acme, f"restore {tmp_path}", 2, "is a folder"),
         (nowhere, f"restore {absent}", 2, "Backup not found"),
         (nowhere, "upgrade", 3, "Database not found"),
+        (acme, "upgrade --distribute", 2, "SQLite cannot be distributed"),
     ):
         assert said in run.fails(code, "db", *line.split()), line
     assert not nowhere.home.exists()
@@ -200,6 +159,15 @@ def test_s13_a_store_that_was_moved_says_where_to_and_can_be_taken_back(
     assert "was not being moved" in acme("db", "reopen").stderr
     acme.succeeds("accounts", "create", "late")
     assert acme.answers("db", "reopen", "--json")["movedTo"] is None
+
+
+def test_a_server_without_the_extension_distributes_nothing(
+    acme: CommandLine, shared_postgres: postgres.Server
+) -> None:
+    there = shared_postgres.url(shared_postgres.make_database())
+    said = acme.fails(1, "--database", there, "db", "upgrade", "--distribute")
+    assert "does not have the extension citus: see docs/sharding.md" in said
+    assert "Tables distributed" not in acme("--database", there, "db", "upgrade").stderr
 
 
 @pytest.mark.slow

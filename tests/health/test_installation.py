@@ -161,7 +161,7 @@ def test_who_was_erased_is_counted_by_day_for_backups_that_were_made_before(
     (told,) = find(installation, "erased")
     first, second = (timestamp(clock() - days * 86_400_000_000)[:10] for days in (1, 0))
     assert told.text == (
-        f"8 persons (7 on {second}, 1 on {first}), and still in backups that were made before"
+        f"8 persons (7 on {second}, 1 on {first}); backups that were made before still contain them"
     )
 
 
@@ -178,7 +178,7 @@ def test_resumes_that_no_service_erases_are_told(
     assert find(installation, "expiry") == []
     plans.set_plan_limits(store, PlanChange("free", 5, keep_days=30))
     (well,) = find(installation, "expiry")
-    assert (well.severity, well.text) == (Severity.OK, "no resume is older than its plan keeps it")
+    assert (well.severity, well.text) == (Severity.OK, "no resume is older than its plan allows")
 
     clock.advance(30 * 86_400 + 1)
     (due,) = find(installation, "expiry")
@@ -187,9 +187,9 @@ def test_resumes_that_no_service_erases_are_told(
     clock.advance(2 * 86_400)
     (overdue,) = find(installation, "expiry")
     assert (overdue.severity, overdue.command) == (Severity.WARNING, "resumes expire")
-    assert overdue.text == "2 resumes older than the plan keeps them, 2 for more than a day"
+    assert overdue.text == "2 resumes older than the plan allows, 2 for more than a day"
     (old,) = (found for found in find(installation, "inbox") if found.about == "_done")
-    assert "which its plan keeps for 30 days" in old.text
+    assert "but its plan keeps them for 30 days" in old.text
     assert (old.severity, old.remedy) == (
         Severity.WARNING, "An importer deletes them: start one with `resumes up`",
     )  # fmt: skip

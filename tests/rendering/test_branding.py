@@ -1,5 +1,6 @@
 """House styles: what they show, what is refused, and that no file fails for them."""
 
+import re
 import struct
 import zipfile
 import zlib
@@ -14,7 +15,7 @@ from resumes.rendering import FileType, PageOptions, Renderer, compose
 from resumes.rendering.book import Book
 from resumes.rendering.branding import load_branding
 from tests.rendering.test_book import named, stored
-from tests.support.pdfs import EACH_LAYOUT, Pdf
+from tests.support.pdfs import EACH_LAYOUT, SAMPLES, Pdf, load
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 30 10">{}</svg>'
 TOML = """name = "Example Service"
@@ -101,8 +102,24 @@ def test_a_word_document_shows_it_on_its_first_page(
     feet = [part for name, part in parts.items() if name.startswith("word/footer")]
     assert b"Example Service" in headers
     assert b"12 Example Street" in headers
+    assert b'distL="0"' in headers  # LibreOffice indents the logo otherwise
+    assert b"<w:p/>" not in headers
     assert [b"Confidential" in part for part in feet] == [True, True]
     assert not any(b"ada@example.org" in part for part in parts.values())
+
+
+def test_a_house_style_reads_from_right_to_left_in_such_a_resume(
+    renderer: Renderer, tmp_path: Path
+) -> None:
+    put(tmp_path, "branding.toml", 'contact_lines = ["شارع المثال"]\nfooter = "سري"')
+    document = load(SAMPLES["arabic-teacher-elegant-ar"])
+    options = PageOptions(file_type=FileType.WORD)
+    body = renderer.render(compose(document, "0" * 24, options, brand=brand_of(tmp_path))).body
+    with zipfile.ZipFile(BytesIO(body)) as archive:
+        for name in archive.namelist():
+            if re.match("word/(header|footer)", name):
+                assert archive.read(name).count(b"<w:bidi/>") in (1, 2)
+                assert archive.read(name).count(b"<w:rtl/>") >= 1
 
 
 def test_a_book_shows_it_on_its_first_page_and_each_resume(

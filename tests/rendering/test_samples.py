@@ -149,6 +149,7 @@ def assert_sections_are_whole_and_in_order(
         "H1", *("H2" for _ in sections),
     ]  # fmt: skip
     assert first == 0
+    assert {each.tag for each in elements} <= {"H1", "H2", "P", "LI"}, "not a paragraph"
     ends = [*starts[1:], len(elements)]
     spoken = [
         "".join(each.text for each in elements[at:end])

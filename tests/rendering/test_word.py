@@ -18,7 +18,16 @@ from resumes.analyzer import parse_imported, shown_view
 from resumes.analyzer.schema import SECTION_TYPES
 from resumes.rendering import FileType, PageOptions, Renderer, compose
 from resumes.rendering.fonts import FOLDER
-from tests.support.documents import CORPUS, a_document, iter_files, with_each_field, with_section
+from tests.support.documents import (
+    CORPUS,
+    PEOPLE,
+    a_document,
+    iter_files,
+    person,
+    secrets_of,
+    with_each_field,
+    with_section,
+)
 from tests.support.pdfs import (
     CJK,
     EACH_SAMPLE,
@@ -226,15 +235,20 @@ def test_an_anonymous_document_has_no_name_address_or_number_in_any_part(
     assert_anonymous(draw(renderer, document, is_anonymous=True), document)
 
 
+@pytest.mark.parametrize("known", PEOPLE)
+def test_no_spelling_of_a_name_or_contact_is_left_in_an_anonymous_document(
+    renderer: Renderer, known: tuple[str, str, str, str]
+) -> None:
+    document = person(known)
+    assert_anonymous(draw(renderer, document, is_anonymous=True), document)
+
+
 def assert_anonymous(word: Word, document: dict[str, Any]) -> None:
     """No part of it says whose it is."""
-    header = document["header"]
-    said = [header[field] for field in ("name", "email", "phone", "website") if header.get(field)]
-    for text in (re.sub("^https?://", "", each) for each in said):
-        if len(text) > 2:
-            for part in word.parts.values():
-                assert fold(text) not in fold(re.sub("<[^>]*>", "", part.decode()))
-                assert text.encode() not in part
+    for text in secrets_of(document):
+        for part in word.parts.values():
+            assert fold(text) not in fold(re.sub("<[^>]*>", "", part.decode()))
+            assert text.encode() not in part
     assert word.links == {}
     assert word.properties["creator"] == "Candidate 7E2"
     assert next(word.lines()) == ("Title", "Candidate 7E2")

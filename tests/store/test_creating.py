@@ -229,7 +229,7 @@ def test_s15_ids_rise_in_a_burst_and_when_the_newest_went_or_the_clock_goes_back
 
 def files_of(
     store: Store, account: AccountInfo, resumes: Sequence[NewResume]
-) -> list[list[creation.Outcome] | NotFound]:
+) -> list[list[creation.Outcome] | NotFound | StoreUnavailable]:
     """What became of a file for each resume, all at once."""
     return creation.create_files(
         store,

@@ -26,6 +26,7 @@ from resumes.store.creation import NewResume
 from resumes.store.plans import PlanChange
 from resumes.store.search_index import (
     CLEANING_INTERVAL_S,
+    SLICE_RESUMES,
     YIELD_S,
     IndexedCount,
     Indexer,
@@ -226,6 +227,17 @@ def test_a_damaged_resume_keeps_no_other_out_of_the_index(
     assert indexed(store) == 3
 
 
+def test_a_full_last_slice_leaves_nothing_for_searches_to_look_through(
+    store: Store, ana: AccountInfo
+) -> None:
+    if store.path is not None:
+        pytest.skip("only PostgreSQL writes to its index later")
+    add_resumes(store, ana, SLICE_RESUMES)
+    index_all(store)
+    clean = sql("SELECT gin_clean_pending_list('ix_search_entries_words')")
+    assert store.write(lambda session: session.connection().execute(clean).scalar_one()) == 0
+
+
 @pytest.mark.slow
 def test_two_indexers_of_one_store_index_each_resume_once_as_it_comes_in(
     url: str, store: Store, ana: AccountInfo
@@ -324,19 +336,6 @@ def test_failures_are_logged_once_and_what_failed_is_tried_again(
     (told,) = [record for record in caplog.records if "search index" in record.getMessage()]
     assert "will retry" in told.getMessage()
     assert (told.exc_info is not None) is is_unknown
-
-
-def test_an_indexer_outlives_its_store(
-    url: str, store: Store, ana: AccountInfo, caplog: pytest.LogCaptureFixture
-) -> None:
-    add_resumes(store, ana, 1)
-    closed = open_store(url)
-    closed.close()
-    with Indexer(closed, interval_s=INTERVAL_S, retry_s=INTERVAL_S):
-        wait_until(lambda: any("store is closed" in one.getMessage() for one in caplog.records))
-        assert "search-indexer" in [thread.name for thread in threading.enumerate()]
-    assert indexed(store) == 0
-    assert search.find_page(store, ana.id, "ada").unindexed == 1
 
 
 USING: Final = """

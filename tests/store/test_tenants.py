@@ -69,6 +69,12 @@ def test_no_prepared_statement_reaches_into_other_accounts() -> None:
     assert [site for site in sorted(sites()) if not tenants.may_cross(site)] == []
 
 
+def test_a_subquery_has_to_say_the_account_as_well() -> None:
+    whole = "SELECT (SELECT d.crc32 FROM documents d WHERE d.account_id = {}) FROM resumes r WHERE r.account_id = ?"
+    assert tables_across(whole.format("?")) == set()
+    assert tables_across(whole.format("r.account_id")) == {"documents"}
+
+
 def test_each_exception_is_there_and_has_its_reason() -> None:
     prepared = {site for site in tenants.ACROSS if site.rpartition(".")[2].strip("_").isupper()}
     assert prepared == {site for site in sites() if not site.startswith("resumes.store.transfer.")}

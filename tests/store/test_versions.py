@@ -127,27 +127,6 @@ def test_a_newer_version_replaces_the_older_ones_with_all_that_is_kept_of_them(
     assert find_flaws(store) == []
 
 
-@pytest.mark.parametrize("max_resumes", [3, 2, 1])
-def test_a_newer_version_needs_no_place_in_a_full_account_nor_in_one_that_is_over(
-    store: Store, ana: AccountInfo, max_resumes: int
-) -> None:
-    ada, bo, cy = made(store, ana, *map(a_version, ("Ada", "Bo", "Cy")))
-    limit(store, max_resumes)
-    outcomes = create(
-        store,
-        ana.id,
-        [a_version("Dee"), a_version("Bo", "Second"), a_version("Ada", "Second"), a_version("Eve")],
-    )
-    refused, new_bo, new_ada, also_refused = outcomes
-    assert isinstance(refused, QuotaReached)
-    assert isinstance(also_refused, QuotaReached)
-    assert isinstance(new_bo, Created)
-    assert isinstance(new_ada, Created)
-    assert (new_bo.replaced, new_ada.replaced) == ((bo.id,), (ada.id,))
-    assert listed_ids(store, ana) == [cy.id, new_bo.id, new_ada.id]
-    assert accounts.get_account(store, "ana").resume_count == 3
-
-
 def test_of_several_versions_in_one_batch_the_last_one_stays(
     store: Store, ana: AccountInfo
 ) -> None:
@@ -180,21 +159,6 @@ def test_an_account_that_keeps_keeps_and_no_account_replaces_resumes_of_another(
 # Repeats
 
 
-def test_content_that_was_replaced_is_not_imported_again_until_what_replaced_it_is_deleted(
-    store: Store, ana: AccountInfo
-) -> None:
-    create(store, ana.id, [a_version()])
-    create(store, ana.id, [a_version(text="Second")])
-    (newest,) = made(store, ana, a_version(text="Third", with_digest=False))
-    for text in ("First", "Second"):
-        assert create(store, ana.id, [a_version(text=text)]) == [
-            Duplicate(newest.id, is_newer=True)
-        ]
-    stored_resumes.delete_resume(store, ana.id, newest.id)
-    (again,) = made(store, ana, a_version())
-    assert again.replaced == ()
-
-
 def test_s26_a_file_that_was_dropped_before_the_stored_version_does_not_replace_it(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
@@ -225,19 +189,6 @@ def test_s26_a_file_that_was_dropped_before_the_stored_version_does_not_replace_
     ]
     assert texts(store, ana) == ["New"]
     assert [item.is_deleted for item in find_items(store, ana.id, claims[1])] == [True]
-
-
-def test_the_items_of_a_bundle_replace_each_other_in_order(
-    store: Store, ana: AccountInfo, clock: SteppingClock
-) -> None:
-    claim = a_claim(a_claim_at(0, clock=clock))
-    items = [a_version(text=text, item=item) for item, text in enumerate(("A", "B"), 1)]
-    first, second = (made(store, ana, item, claim=claim)[0] for item in items)
-    assert (first.replaced, second.replaced) == ((), (first.id,))
-    assert create(store, ana.id, items, claim=claim) == [
-        Created(first.id, replayed=True), Created(second.id, replayed=True, replaced=(first.id,)),
-    ]  # fmt: skip
-    assert texts(store, ana) == ["B"]
 
 
 def test_an_idempotency_key_gets_its_first_answer_even_if_its_resume_was_replaced(

@@ -14,8 +14,8 @@ from resumes.errors import Conflict, InvalidArgument
 from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store import search_index
-from resumes.store.accounts import AccountInfo
-from resumes.store.plans import keep_text, maximum_text
+from resumes.store.accounts import FIRST_MONTHS, AccountInfo
+from resumes.store.plans import keep_text, listing_text, maximum_text
 from resumes.store.retention import list_due
 from resumes.store.transfer.account_files import check_account_file, export_account, is_account_file
 from resumes.store.transfer.account_import import import_account
@@ -29,10 +29,10 @@ ROWS: Final = {
     "digest": "imported_digests",
     "key": "api_keys",
 }
-"""The names in `--json` for the rows of these tables."""
+"""The names in `--json` for the numbers of rows in these tables."""
 
 CATCH_UP_TIMEOUT_S = 30.0
-"""How long an account may be indexed before it replaces resumes; a service does it otherwise."""
+"""The time limit for indexing an account that will replace resumes. A service indexes the rest."""
 
 COLUMNS = (
     Column("account", lambda account: account.name, is_flexible=True),
@@ -42,8 +42,6 @@ COLUMNS = (
     Column("created (UTC)", lambda account: instant(account.created_at)),
 )
 
-
-FIRST_MONTHS: Final = {None: "default", 0: "0 (January is 0)", 1: "1 (January is 1)"}
 
 FORCE = click.option(
     "--force", is_flag=True, help="Take the name and its folder from an account that had it before."
@@ -88,11 +86,11 @@ def rename(session: Session, name: str, new: str, force: bool) -> None:
 
 
 def _make_inbox(session: Session, account: AccountInfo) -> None:
-    """Make the account's inbox, and say where it is."""
+    """Create the account's inbox, and print its path."""
     inbox = session.settings().inbox / account.name
     try:
         inbox.mkdir(parents=True, exist_ok=True)
-    except OSError as error:  # the account has its name nevertheless
+    except OSError as error:  # the account was created or renamed nevertheless
         say(f"Its inbox {safe_text(str(inbox))} could not be made: {error.strerror}.")
         return
     if not session.as_json:
@@ -156,7 +154,7 @@ def show(session: Session, name: str) -> None:
             ("id", account.id),
             ("plan", account.plan),
             ("resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"),
-            ("API listing", "yes" if account.api_listing else "no"),
+            ("API listing", listing_text(account.api_listing)),
             ("keeps resumes", f"{keep_text(account.keep_days)}{f' ({due:,} due)' if due else ''}"),
             ("on newer", account.on_newer),
             ("first month", FIRST_MONTHS[account.first_month]),
@@ -194,7 +192,7 @@ def set_plan(session: Session, name: str, plan: str) -> None:
 
 
 def _say_kept(account: AccountInfo) -> None:
-    """Say what becomes of older resumes on a plan that the account is new on."""
+    """Print what happens to older resumes on the account's new plan."""
     if account.keep_days is not None:
         kept = keep_text(account.keep_days)
         say(f"The plan keeps resumes for {kept}; services erase older ones within the hour.")
@@ -335,8 +333,10 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:
-    """Return the account as `--json` prints it; `maxResumes` and `freePlaces` null: unlimited; `keepDays` null:
-    forever; `firstMonth` null: default."""
+    """Return the account as `--json` prints it.
+
+    `maxResumes` and `freePlaces` are null if they are unlimited, `keepDays` is null if resumes are
+    kept forever, and `firstMonth` is null if it is the default."""
     return {
         "id": account.id,
         "name": account.name,

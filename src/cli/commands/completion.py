@@ -1,4 +1,4 @@
-"""`resumes completion`: the script that lets a shell complete commands and options."""
+"""`resumes completion`: print the script with which a shell completes commands and options."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -23,5 +23,5 @@ def completion(context: click.Context, shell: str) -> None:
     shell_class = get_completion_class(shell)
     assert shell_class is not None
     script = shell_class(context.find_root().command, {}, "resumes", VARIABLE)
-    # Only the template: for bash, source() first runs bash to check its version.
+    # Fill in the template: source() would first run bash to check its version.
     put(script.source_template % script.source_vars())

@@ -16,7 +16,12 @@ from cli.signals import sigterm_as_interrupt
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import accounts, integrity, migrations, open_store
-from resumes.store.addresses import SqliteAddress, find_without_secrets, parse_address
+from resumes.store.addresses import (
+    PostgresAddress,
+    SqliteAddress,
+    find_without_secrets,
+    parse_address,
+)
 from resumes.store.integrity import Flaw
 from resumes.store.store import reopen_store
 from resumes.store.transfer import backups, copies
@@ -29,23 +34,34 @@ def database() -> None:
 
 
 @database.command()
+@click.option(
+    "--distribute",
+    is_flag=True,
+    help="Also distribute the accounts over the nodes of a Citus cluster.",
+)
 @pass_session
-def upgrade(session: Session) -> None:
+def upgrade(session: Session, distribute: bool) -> None:
     """Upgrade the store for this version of the program.
 
     If the store is in SQLite, the command first saves a backup of the store in the same folder.
     """
     address = parse_address(session.settings().database_url)
-    # Opening would create a missing store, but upgrading one means that the path is mistyped.
+    if distribute and isinstance(address, SqliteAddress):
+        raise InvalidArgument("A store in SQLite cannot be distributed: copy it to Citus first")
+    # Opening would create a missing store, but here, a missing store means that the path is wrong.
     if isinstance(address, SqliteAddress) and not address.path.exists():
         raise StoreUnavailable(f"Database not found: {address.path}. Create one with `resumes up`")
     with open_store(session.settings().database_url) as store:
         label = store.label
     revision = migrations.list_revisions()[-1]
-    session.answer(
-        {"database": label, "revision": revision},
-        f"The store {safe_text(label)} is up to date (schema {revision}).",
-    )
+    answer: dict[str, Any] = {"database": label, "revision": revision}
+    sentence = f"The store {safe_text(label)} is up to date (schema {revision})."
+    if distribute and isinstance(address, PostgresAddress):
+        from resumes.store.postgresql import sharding
+
+        answer["distributed"] = tables = sharding.distribute(address)
+        sentence += f" Tables distributed now: {', '.join(tables) or 'none'}."
+    session.answer(answer, sentence)
 
 
 COLUMNS = (
@@ -89,8 +105,9 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
 
 
 def reopening(url: str) -> str:
-    """Return how to make the store at this address writable again: a command, or words if the
-    address holds a secret, which must not be repeated."""
+    """Return how to make the store at this address writable again.
+
+    This is a command, or words if the address contains a secret, which must not be repeated."""
     if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
         return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
     return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
@@ -160,12 +177,12 @@ def restore(session: Session, file: Path) -> None:
     before.
     """
     settings = session.settings()
-    backups.check_file(file, "Backup")  # before the home is created
+    backups.check_file(file, "Backup")  # check this before the home is created
     if settings.database is None:
         make_home(settings.home)
     with sigterm_as_interrupt(), copy_progress() as show:
         restored = backups.restore(file, settings.database_url, on_progress=show)
-    with contextlib.suppress(OSError):  # if so, the importer refuses the folder and says what to do
+    with contextlib.suppress(OSError):  # the importer then rejects the folder with a remedy
         owner = watched_folder.Owner(restored.store_id, restored.label)
         watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
     if session.as_json:
@@ -234,7 +251,7 @@ def check(session: Session) -> ExitCode:
 
 
 def as_json(flaw: Flaw) -> dict[str, Any]:
-    """Return the flaw as `--json` prints it, with `account` null if it belongs to no account."""
+    """Return the flaw as `--json` prints it. `account` is null if it belongs to no account."""
     return {
         "defect": flaw.defect,
         "account": flaw.account,

@@ -41,7 +41,7 @@ from resumes.text import counted
 
 
 def find_analyzer() -> Path | None:
-    """Return the example of an analyzer; None if pypdf, which it needs, is not installed."""
+    """Return the example analyzer, or None if pypdf, which it needs, is not installed."""
     places = (
         Path(str(resources.files("resumes"))) / "sample_data" / "analyzer.py",
         Path(__file__).parents[3] / "docs" / "examples" / "analyzer.py",
@@ -54,9 +54,10 @@ def find_analyzer() -> Path | None:
 def find_samples(
     endings: tuple[str, ...] = (".json",),
 ) -> tuple[list[Traversable], list[Traversable]]:
-    """Return the good and the bad samples with these endings, sorted by name. Raises Failed if none are
-    installed."""
-    # Package data in a wheel; next to `src` in a checkout.
+    """Return the good and the bad samples with these endings, sorted by name.
+
+    Raises Failed if none are installed."""
+    # In a wheel, samples are package data; in a checkout, they are next to `src`.
     for folder in (
         resources.files("resumes") / "sample_data",
         Path(__file__).parents[3] / "sample_data",
@@ -74,7 +75,7 @@ def find_samples(
 
 
 def drop(sample: Traversable, folder: Path) -> None:
-    """Put the sample into the folder atomically."""
+    """Copy the sample to the folder atomically."""
     draft = folder / f".{sample.name}.part"
     draft.write_bytes(sample.read_bytes())
     draft.rename(folder / sample.name)
@@ -84,11 +85,11 @@ ACCOUNT = "demo"
 CLASS = "class-2026"
 """A folder in the account's inbox, which becomes the label of the resumes in it."""
 CLASSMATES = re.compile("student|-porto-")
-"""What is in the names of the samples in that folder."""
+"""A pattern for the names of the samples in the folder CLASS."""
 KEY_FILE = "demo-key"
 DATABASE_FILE = "resumes.db"
 SETTLE_S = 0.1
-"""Samples are dropped atomically, so the importer need not wait for one that does not parse."""
+"""Samples appear atomically, so the importer need not wait long for one that cannot be parsed."""
 
 COLUMNS = (
     Column("id", itemgetter("id")),
@@ -110,7 +111,7 @@ class Demo:
     secret: str = ""
     """The account's API key."""
     expected: dict[str, FileOutcome] = field(default_factory=dict)
-    """The expected outcome of each sample, by name: good ones are imported, bad ones fail."""
+    """The expected outcome of each sample by name. Good samples are imported, bad samples fail."""
     reports: list[FileReport] = field(default_factory=list)
     resumes: list[dict[str, Any]] = field(default_factory=list)
     """The resumes as the API lists them."""
@@ -149,7 +150,7 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
                 f"{demo.settings.home} already has a store: run it with `{own.command_line('up')}`, "
                 "or choose a new folder with --home"
             )
-        # Before the store is created, because the demo refuses a home with a store.
+        # Check this before the store is created, because the demo rejects a home with a store.
         check_key_file(demo.settings.home / KEY_FILE)
         _import(demo, stop)
         if stop.is_set():
@@ -187,7 +188,7 @@ def _import(demo: Demo, stop: threading.Event) -> None:
         config = demo.settings.home / CONFIG_NAME
         endings: tuple[str, ...] = (".json",)
         if (analyzer := find_analyzer()) and not config.exists():
-            # The services that the demo starts use it, too.
+            # The services that the demo starts also use this analyzer.
             command = [sys.executable, str(analyzer), ANALYZED_FILE]
             with drafted(config, replace) as file:
                 file.write(f"analyzer = {json.dumps(command)}\n".encode())
@@ -197,7 +198,7 @@ def _import(demo: Demo, stop: threading.Event) -> None:
         account = accounts.create_account(store, ACCOUNT, plan="business")
         (settings.inbox / ACCOUNT / CLASS).mkdir(parents=True, exist_ok=True)
         new = make_first_key(store, ACCOUNT)
-        assert new is not None  # as the store is new
+        assert new is not None  # the store is new
         show_once_or_revoke(store, new, lambda secret: write_key(settings.home / KEY_FILE, secret))
         demo.secret = new.secret
         good, bad = find_samples(endings)
@@ -243,7 +244,7 @@ def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
 def _put_summary(demo: Demo, *, url: str | None, is_kept: bool) -> None:
     """Print what was imported, and commands to try if the API is served or the home is kept.
 
-    `url` is the API's address; None if it is not served.
+    `url` is the API's address, or None if the API is not served.
     """
     if demo.session.as_json:
         put_json(

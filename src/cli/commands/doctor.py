@@ -1,4 +1,4 @@
-"""`resumes doctor`: problems of the installation, and their remedies."""
+"""`resumes doctor`: print problems of the installation, and their remedies."""
 
 from collections import Counter
 

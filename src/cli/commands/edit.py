@@ -1,4 +1,4 @@
-"""`resumes edit`."""
+"""`resumes edit`: edit a resume in the user's editor."""
 
 import sys
 
@@ -39,7 +39,7 @@ def edit(session: Session, resume_id: str, account: str | None) -> ExitCode:
         try:
             saved = _edit(store, draft)
         except BaseException:
-            # Whatever happened, what the user typed is not lost.
+            # In case of any error, keep what the user typed.
             if draft.is_changed:
                 say(f"Your text is in {draft.path}")
             else:
@@ -64,7 +64,7 @@ def edit(session: Session, resume_id: str, account: str | None) -> ExitCode:
 
 
 def _edit(store: Store, draft: Draft) -> Saved | None:
-    """Let the user edit until the text is stored or given up; None if it was not changed."""
+    """Let the user edit until the text is stored or discarded. Return None if it did not change."""
     while True:
         if not draft.edit():
             draft.discard()

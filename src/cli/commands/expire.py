@@ -26,7 +26,7 @@ COLUMNS = (
 @YES
 @pass_session
 def expire(session: Session, account: str | None, dry_run: bool, yes: bool) -> None:
-    """Erase resumes that are older than their plan keeps them.
+    """Erase resumes that are older than their plan allows.
 
     `resumes plans set NAME --keep-days N` says how long a plan keeps resumes. Services erase what is due
     every hour; this command does it now. It first lists what is due.
@@ -60,7 +60,7 @@ def expire(session: Session, account: str | None, dry_run: bool, yes: bool) -> N
         ]
         put_json({"due": rows, "erased": erased})
     elif not due:
-        say("No resume is older than its plan keeps it.")
+        say("No resume is older than its plan allows.")
     elif dry_run:
         say(f"Dry run: {number} due, nothing was erased.")
     else:

@@ -40,7 +40,7 @@ from resumes.watched_folder import DONE, find_other, list_watched, owner_of
 from resumes.watched_names import is_document
 
 MAX_PASSES = 3
-"""How often what is found is erased: an importer may have filed a file meanwhile."""
+"""The maximum number of passes. A pass can find files that an importer moved in the meantime."""
 
 NOT_ERASED = (
     "No such person was erased. Give the same target as for the erasure; in place of a resume's ID, its name "
@@ -48,8 +48,7 @@ NOT_ERASED = (
 )
 
 BEYOND_REACH = (
-    "Not reached: backups and exports, wherever they are, and logs. docs/erasing.md says what to do about "
-    "them."
+    "Not erased: backups, exports and logs. docs/erasing.md explains what to do about them."
 )
 
 
@@ -67,7 +66,7 @@ BEYOND_REACH = (
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Show what was found, write --export if given, and erase nothing.",
+    help="Show what was found and write the --export file, if any, but erase nothing.",
 )
 @click.option("--lift", is_flag=True, help="Accept resumes of the person again.")
 @YES
@@ -90,7 +89,7 @@ def forget(
     """
     settings = session.settings()
     output = None
-    if target is not None:  # before the store is opened
+    if target is not None:  # check this before the store is opened
         output = OutputFile(Path(target), remedy="choose another file")
     with session.store() as store:
         accounts = [choose_account(session, store, account)] if account else list_accounts(store)
@@ -100,7 +99,7 @@ def forget(
                 one for each in targets for one in _subjects(store, accounts, each, lift=lift)
             ]
         except NotFound:
-            if yes:  # a call that erased the resume may have been killed before this
+            if yes:  # an earlier call may have erased the resume before it was killed
                 forgetting.clear_traces(store, ())
             raise
         if lift:
@@ -150,7 +149,7 @@ _ADDRESS: Final = r"[^\s<>,;:()\"]+@[^\s<>,;:()\"]+"
 TARGET: Final = re.compile(
     rf"""(?P<quote>"?)(?P<name>.*?)(?P=quote)\s*<(?P<address>{_ADDRESS})>|(?P<alone>{_ADDRESS})"""
 )
-"""An address, perhaps in angle brackets after a name, which may be in quotes."""
+"""An address, or a name (which may be in quotes) and an address in angle brackets."""
 
 
 def _subjects(
@@ -167,7 +166,7 @@ def _subjects(
         if person := person_of(address, name) if name.strip() else None:
             return [Subject(SubjectKind.PERSON, person)]
         nameless = person_of(address, None)
-        # A person without a name was perhaps named by the ID of a resume.
+        # A person without a name may have been identified by a resume's ID.
         return [
             Subject.of_email(address),
             *([Subject(SubjectKind.PERSON, nameless)] if lift and nameless else []),
@@ -197,14 +196,14 @@ class _Erasure:
         self._store, self._settings, self._scope = store, settings, scope
         self._accounts, self._subjects = accounts, subjects
         self._last = frozenset(targets)
-        """Resumes by whose IDs the person was named: a repeated call needs them."""
+        """The resumes whose IDs identify the person. They are erased last, for a repeated call."""
 
         self._known: dict[str, StoredPerson] = {}
         self._documents: dict[str, bool] = {}
         owner = owner_of(store)
         roots = dict.fromkeys([settings.inbox.absolute(), *list_watched(settings.home)])
         self.away = [root for root in roots if not root.is_dir()]
-        """Watched folders that are not there, and so are not searched."""
+        """Watched folders that do not exist now and are therefore not searched."""
 
         self._roots = [root for root in roots if root.is_dir() and not find_other(root, owner)]
 
@@ -229,8 +228,9 @@ class _Erasure:
             return resumes, [*found]
 
     def find_others(self, resumes: Sequence[StoredPerson]) -> dict[str, int]:
-        """Return how many resumes with the same addresses are not to be erased, by name: those of other people,
-        or of the same person under another name."""
+        """Return by name the number of resumes with the same addresses that will not be erased.
+
+        They belong to other people, or to the same person under another name."""
         addresses = {find_email(each.document) for each in resumes}
         subjects = {Subject.of_email(address) for address in addresses if address}
         if subjects <= {*self._subjects}:
@@ -256,13 +256,13 @@ class _Erasure:
     def erase(
         self, resumes: Sequence[StoredPerson], files: Sequence[PersonalFile]
     ) -> dict[Path, str]:
-        """Erase what was found, and what came meanwhile; return a line for each thing that is left, by path.
+        """Erase these resumes and files, and any that were added in the meantime.
 
-        The store remembers the person first, and rows are erased after files: a repeated call ends what a
-        killed one began.
+        Return by path a line for each file that is left. The store records the person first, and
+        rows are erased after files, so that a repeated call can finish the work of a killed call.
         """
         forgotten.remember(self._store, self._subjects, self._scope)
-        if not self._scope:  # an account may have come meanwhile
+        if not self._scope:  # an account may have been added
             self._accounts = list_accounts(self._store, include_closed=True)
         left: dict[Path, str] = {}
         for _ in range(MAX_PASSES):
@@ -284,7 +284,7 @@ class _Erasure:
                 except CannotUnpack as error:
                     left[file.path] = f"{file.path} cannot be written without the person: {error}"
             mentions = self._search().mentions
-            # First what is found only by the names on the resumes.
+            # Erase the ledger's entries first: they are found only by the names on the resumes.
             for account in self._accounts:
                 forgetting.clean_ledger(self._store, account.id, mentions)
             self._forget(each for each in resumes if each.id not in self._last)
@@ -311,11 +311,11 @@ class _Erasure:
 
     def _erase_file(self, file: PersonalFile) -> None:
         report = load_report(report_path(file.path))
-        if is_document(file.path.name):  # first, while the ledger tells whose it is
+        if is_document(file.path.name):  # erase it while the ledger identifies the person
             personal_files.erase_file(file, self._search())
         if "claimId" in report:
             account_id, claim_id = str(report["accountId"]), str(report["claimId"])
-            if file.action is Action.ERASE:  # nothing is left to retry or release
+            if file.action is Action.ERASE:  # the file cannot be retried or released
                 change = partial(dismiss, account_id=account_id, claim_ids=[claim_id])
                 self._store.write(change, account_id=account_id)
             forgetting.clean_items(self._store, account_id, claim_id, file.theirs)
@@ -382,7 +382,7 @@ def _export(
     *,
     is_erased: bool,
 ) -> None:
-    """Write what the person may ask for: JSON, PDF, and when each came and went."""
+    """Write the data that the person may request: each resume as JSON and PDF, with its times."""
     names = {account.id: account.name for account in accounts}
     history = [
         {

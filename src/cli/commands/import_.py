@@ -1,4 +1,4 @@
-"""`resumes import` and `resumes validate`: files and folders, read in place."""
+"""`resumes import` and `resumes validate`: read files and folders without moving them."""
 
 import itertools
 import os
@@ -17,10 +17,13 @@ from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
 from importer import files, json_texts, outcomes, unpack
-from importer.dry_run import RehearsedAccount, find_why
+from importer.dry_run import decide
 from importer.files import SystemFolders
+from importer.inbox import find_why
+from importer.json_texts import Part
+from importer.options import Limits
 from importer.outcomes import Result, SkippedMembers
-from importer.unpack import Limits, Part, Unpacked
+from importer.unpack import Unpacked
 from resumes.analyzer import Format, Resume
 from resumes.errors import Issue
 from resumes.health.store_checks import remedy_for_full
@@ -28,7 +31,7 @@ from resumes.import_reasons import Reason
 from resumes.settings import Settings
 from resumes.store import Store, accounts, creation, plans
 from resumes.store.accounts import AccountInfo
-from resumes.store.creation import NewResume
+from resumes.store.creation import NewResume, Rehearsal
 from resumes.store.import_ledger import FileOutcome
 from resumes.text import counted
 from resumes.watched_names import ENDINGS, SkipReason, is_system_folder
@@ -43,14 +46,14 @@ SKIPPED = {
     SkipReason.REPORT: ("is an import report", "are import reports"),
     SkipReason.SYSTEM: ("has the name of a system folder", "have names of system folders"),
 }
-"""The reasons for skipping a file, in singular and plural."""
+"""The reasons for skipping files, in singular and plural."""
 
 MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedFiles:
-    """The skipped files in folders: how many by reason, and those in system folders."""
+    """The number of skipped files in folders by reason, and the skipped system folders."""
 
     counts: Counter[SkipReason] = field(default_factory=Counter)
     system_folders: SystemFolders = field(default_factory=SystemFolders)
@@ -80,29 +83,29 @@ PATHS = click.argument(
 
 
 class Source(NamedTuple):
-    """A file, or `-` for standard input; with a refusal, a subfolder that cannot be read."""
+    """A file, or `-` for standard input. With `refusal`, it is a subfolder that cannot be read."""
 
     path: str
     refusal: Result | None = None
 
 
 def _shown(path: str) -> str:
-    """Return the path as shown in messages."""
+    """Return the path as messages show it."""
     return "standard input" if path == STANDARD_INPUT else path
 
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """A parsed resume of a source. `item` and `position` are None if it is not in a bundle."""
+    """A parsed resume from a source. `item` and `position` are None if it is not in a bundle."""
 
     path: str
-    """The path of the source; `-` for standard input."""
+    """The path of the source, or `-` for standard input."""
     item: int | None
     position: str | None
     verdict: Resume | Result
     digest: bytes
     label: str | None = None
-    """The label by the first folder of a zip's member."""
+    """The label, which is the first folder in the path of a zip member."""
 
     @property
     def name(self) -> str:
@@ -111,7 +114,7 @@ class SourceDocument:
         return f"{source}, {self.position}" if self.position else source
 
     def as_json(self, **outcome: Any) -> dict[str, Any]:
-        """Return name, item and position with the outcome, as `--json` prints them."""
+        """Return the name, item, position and outcome as `--json` prints them."""
         return {"name": self.path, "item": self.item, "place": self.position, **outcome}
 
 
@@ -121,9 +124,9 @@ def iter_documents(
     accepted: Format,
     on_skipped: Callable[[str, SkippedMembers], None],
 ) -> Iterator[SourceDocument]:
-    """Yield the documents of the sources in order, holding one source at a time in memory.
+    """Yield the documents of the sources in order, with only one source at a time in memory.
 
-    `on_skipped` is called with the path of an archive, before its documents, if it has skipped members.
+    If an archive has skipped members, `on_skipped` is called with its path before its documents.
     """
     limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
     for source in sources:
@@ -131,14 +134,14 @@ def iter_documents(
         if skipped.count:
             on_skipped(source.path, skipped)
         for part in parts:
-            verdict = part.refusal or outcomes.parse(part.body, accepted)
+            verdict = part.refusal or outcomes.judge(part.body, accepted)
             item, position = part.number or None, part.place or None
             digest = files.digest(part.body)
             yield SourceDocument(source.path, item, position, verdict, digest, part.label)
 
 
 def _open(source: Source, limits: Limits) -> Unpacked:
-    """Return the parts of a bundle; for any other source, one part with number 0."""
+    """Return the parts of a bundle, or one part with number 0 for any other source."""
     path, refusal = source
     if refusal is not None:
         return Unpacked(iter([Part(0, "", refusal=refusal)]))
@@ -155,20 +158,20 @@ def _open(source: Source, limits: Limits) -> Unpacked:
         if unpack.is_bundle(path, body):
             return unpack.unpack(path, body, limits)
         return Unpacked(iter([Part(0, "", body)]))
-    except OSError as error:  # without a message of the system for what is no file
+    except OSError as error:  # there is no system message for a path that is not a file
         why = f"Cannot read {files.escaped(path)}: {error.strerror}" if error.strerror else error
         refusal = outcomes.failed(Reason.UNREADABLE, str(why))
-    except unpack.CannotUnpack as error:
+    except json_texts.CannotUnpack as error:
         refusal = error.refusal
     return Unpacked(iter([Part(0, "", refusal=refusal)]))
 
 
 def find_sources(paths: Sequence[str]) -> tuple[list[Source], SkippedFiles]:
-    """Return the files of the paths, in the order given, and the skipped files of the folders.
+    """Return the files at the paths, in the given order, and the skipped files in the folders.
 
     In folders, files are selected by name; hidden names, symbolic links, system folders and the
-    importer's own `_…` folders are skipped. A file given as a path may have any name. Raises Failed
-    if there is no file.
+    importer's own `_…` folders are skipped. A path of a file may have any name. Raises Failed if
+    there is no file.
     """
     sources: list[Source] = []
     ignored = SkippedFiles()
@@ -198,14 +201,14 @@ def _scan_folder(folder: str, sources: list[Source], ignored: SkippedFiles) -> N
                     message = f"Cannot read {safe_text(entry.path)}: {error.strerror}"
                     refusal = outcomes.failed(Reason.UNREADABLE, message)
                     sources.append(Source(entry.path, refusal))
-        elif (why := find_why(entry.path)) is not None:
+        elif (why := find_why(entry)) is not None:
             ignored.counts[why] += 1
         else:
             sources.append(Source(entry.path))
 
 
 BATCH = 100
-"""Number of resumes in a transaction."""
+"""The number of resumes in a transaction."""
 
 
 @command("import")
@@ -237,14 +240,14 @@ def import_(
         documents = iter_documents(sources, settings, accepted, _say_skipped)
         results: Iterator[tuple[SourceDocument, Result]]
         if dry_run:
-            rehearsed = RehearsedAccount(store, chosen)
-            results = ((read, rehearsed.decide(read.verdict, read.digest)) for read in documents)
+            rehearsal = Rehearsal(store, chosen.id)
+            results = ((read, decide(rehearsal, read.verdict, read.digest)) for read in documents)
         else:
             results = iter_imported(store, chosen, documents, label)
         with status_line(is_wanted=len(sources) > 1 and not session.as_json) as show:
             number = 0
             for document, result in results:
-                # In the inbox the file would be held; this command does not wait for free quota.
+                # In the inbox, the file would be held, but this command does not wait for quota.
                 is_full = result.outcome is FileOutcome.HELD
                 has_room = has_room and not is_full
                 outcome = FileOutcome.FAILED if is_full else result.outcome
@@ -283,7 +286,7 @@ def iter_imported(
     documents: Iterator[SourceDocument],
     label: str | None = None,
 ) -> Iterator[tuple[SourceDocument, Result]]:
-    """Store the documents; yield each with its outcome, in order."""
+    """Store the documents, and yield each with its outcome, in order."""
     while batch := list(itertools.islice(documents, BATCH)):
         new = [
             NewResume(document.verdict, digest=document.digest, label=label or document.label)

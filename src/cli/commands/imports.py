@@ -24,7 +24,6 @@ from cli.output import (
     put_table,
     safe_text,
     say,
-    summary,
 )
 from cli.session import Session, pass_session
 from importer.filing import load_report, report_path
@@ -41,7 +40,7 @@ from resumes.store import (
 )
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.import_history import FileRow
-from resumes.store.import_ledger import MAX_PROBLEMS, SOURCE_BYTES, FileOutcome, Items
+from resumes.store.import_ledger import MAX_PROBLEMS, SOURCE_BYTES, FileOutcome
 from resumes.store.import_requests import RequestKind
 from resumes.text import counted
 from resumes.watched_folder import describe_root, find_dismissed, find_filed, find_roots, list_roots
@@ -52,7 +51,7 @@ def _issues(found: Any) -> list[dict[str, str]]:
 
 
 def _warnings(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the report's warnings; in a bundle their paths begin with the resume's position."""
+    """Return the report's warnings. In a bundle, their paths begin with the resume's position."""
     of_items = (
         {**issue, "path": f"{item.get('place')}: {issue['path']}"}
         for item in _dicts(report.get("items"))
@@ -73,12 +72,12 @@ def _dicts(found: Any) -> list[dict[str, Any]]:
 
 
 def _reason(row: FileRow) -> str:
-    """Return the reason; empty if it only repeats the outcome."""
+    """Return the reason, or no text if it only repeats the outcome."""
     return "" if row.reason in (None, row.outcome) else row.reason
 
 
 def _why(row: FileRow) -> str:
-    """Return the reason; for a file that is done, the number of warnings."""
+    """Return the reason or, for a file that is done, the number of warnings."""
     warnings = counted(row.warnings, "warning") if row.warnings else ""
     return _reason(row) or warnings or "-"
 
@@ -114,8 +113,8 @@ def put_file(
 ) -> None:
     """Print all details of the file, including the problems in it.
 
-    `details` is what `--json` prints. `location` is the file's current path, None if it is missing;
-    `roots` are the watched folders on this machine that it may be in.
+    `details` is what `--json` prints. `location` is the file's current path, or None if the file is
+    missing. `roots` are the watched folders on this machine that may contain it.
     """
     folder, path = describe_root(row) or "", NOT_FOUND if roots else ""
     if location is not None:
@@ -139,7 +138,7 @@ def put_file(
         ("replaced", ", ".join(details["replaced"])),
         ("field", row.path or ""),
         ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
-        ("resumes", _counts(row.items) if row.items else ""),
+        ("resumes", row.items.counts if row.items else ""),
         ("warnings", f"{row.warnings:,}" if row.warnings else ""),
         ("skipped", counted(skipped, "member") if skipped else ""),
         ("analyzed", f"in {row.analysis.took_s:g} s" if row.analysis else ""),
@@ -167,12 +166,6 @@ def put_file(
             say(
                 f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more."
             )
-
-
-def _counts(items: Items) -> str:
-    counts = {end: getattr(items, end) for end in ("done", "duplicate", "held", "failed")}
-    parts = summary(counts, always=())
-    return f"{items.total:,}: {parts}" if parts else f"{items.total:,}"
 
 
 def readable(source: bytes) -> str:
@@ -213,7 +206,7 @@ def reason_option(sentence: str) -> Callable[[FC], FC]:
 
 OUTCOMES = ("held", "failed", "duplicate", "done")
 MAX_LISTED = 1_000
-"""Maximum number of files to read from the ledger at a time."""
+"""The maximum number of files to read from the ledger at a time."""
 
 
 @group()
@@ -289,7 +282,7 @@ def list_(
 def find_file(session: Session, store: Store, claim_id: str, account_id: str | None) -> FileRow:
     """Return the file with this ID, or the file that the resume with this ID was imported from.
 
-    Raises NotFound, which says where a dismissed file is.
+    Raises NotFound, whose message contains the path of a dismissed file.
     """
     try:
         return import_history.get_file(store, claim_id, account_id=account_id)
@@ -312,7 +305,7 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
                 stored_resumes.get_entry(store, candidate, claim_id)
                 not_found = NotFound(f"Resume {claim_id} did not come from a file that is listed")
         raise not_found from None
-    if owner is None:  # the file belongs to another account than the requested one
+    if owner is None:  # the file does not belong to the requested account
         raise not_found
     return file
 
@@ -350,7 +343,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
     report = {} if path is None else load_report(path)
     hint = row.reason and find_hint(row.reason, row.claim_id)
     details = as_json(row) | {
-        # Only for a file with one resume, stored or a duplicate.
+        # The ID is only shown for a file with one resume, whether it is stored or a duplicate.
         "resumeId": items[0].resume_id if len(items) == 1 and row.items is None else None,
         "replaced": replaced,
         "hint": hint and session.installation().typeable(hint),
@@ -386,8 +379,8 @@ def wait_for_outcomes(
         now = [
             import_history.get_file(store, old.claim_id, account_id=old.account_id) for old in files
         ]
-        # For a bundle the ledger is updated after each part. And while the request is pending, the
-        # outcome may be that of an earlier one.
+        # The ledger's row of a bundle changes after each part. While the request is pending, the
+        # outcome may be the result of an earlier request.
         ended = [
             new
             for old, new in zip(files, now, strict=True)
@@ -411,7 +404,7 @@ def wait_for_outcomes(
 
 @dataclass(frozen=True, slots=True)
 class FileSelection:
-    """A selection of files: by ID, or all with a reason or any; of one account or of all."""
+    """A selection of files by ID, or of all files, optionally with a reason and of one account."""
 
     claim_ids: tuple[str, ...]
     account: str | None
@@ -430,12 +423,12 @@ class FileSelection:
         self,
         session: Session,
         store: Store,
-        to_files: Callable[[Store, Sequence[FileRow]], None],
+        to_files: Callable[[Store, Sequence[FileRow]], object],
         to_all: Callable[..., int],
     ) -> tuple[list[FileRow], int]:
-        """Call `to_files` with the files of the IDs; without IDs, `to_all` for account and reason.
+        """Call `to_files` with the files that have the IDs or, without IDs, `to_all`.
 
-        Return the files of the IDs, and the number of files affected. Raises NotFound.
+        Return the files that have the IDs, and the number of files affected. Raises NotFound.
         """
         account_id = None if self.account is None else accounts.get_account(store, self.account).id
         if not self.claim_ids:
@@ -534,17 +527,13 @@ def _run(
         )
         if wait_s is not None:
             return wait_for_outcomes(session, store, action, files, wait_s)
-        unwatched = import_requests.list_unwatched_roots(store, since=now) if count else []
-    queued = f"Queued {counted(count, 'file')} for {action}"
-    if not count:
-        sentence = f"Nothing to {action}."
-    elif unwatched:
-        how_to_watch = session.installation().how_to_watch
-        ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
-        them = "it" if count == 1 else "them"
-        sentence = safe_text(f"{queued}, but no importer is running for {them}: {ways}.")
-    else:
-        they = "it" if count == 1 else "they"
-        sentence = f"{queued}; {they} will be processed within a second."
-    session.answer({"action": action, "asked": count, "isWatched": not unwatched}, sentence)
+        sentence, is_watched = import_requests.describe_queued(
+            store,
+            count,
+            action,
+            since=now,
+            how_to_watch=lambda root: session.installation().how_to_watch(root),
+        )
+    answer = {"action": action, "asked": count, "isWatched": is_watched}
+    session.answer(answer, safe_text(sentence))
     return ExitCode.DONE

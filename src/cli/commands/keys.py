@@ -18,15 +18,15 @@ from resumes import durations, output_files
 from resumes.errors import Conflict, ResumesError
 from resumes.store import Store, api_keys
 from resumes.store.accounts import get_account
-from resumes.store.api_keys import KeyInfo, KeyState, NewKey
+from resumes.store.api_keys import ACCESS, KeyInfo, NewKey
 
 
 def show_once_or_revoke(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
     """Show the key and mark it as shown. If it cannot be shown, revoke it and raise Failed. If it
     cannot be marked, raise Failed but keep it valid.
 
-    The key is already stored. `show` is called with its text and must return only once that is
-    written through, not merely buffered.
+    The key is already stored. `show` is called with its text, and must return only after the text
+    has been flushed.
     """
     try:
         show(new.secret)
@@ -41,26 +41,11 @@ def show_once_or_revoke(store: Store, new: NewKey, show: Callable[[str], None]) 
         raise
     try:
         api_keys.mark_shown(store, new.id)
-    except ResumesError as error:  # its message would suggest that nothing was done
+    except ResumesError as error:  # the message would imply that nothing was done
         raise Failed(
             f"The new key {new.id} was shown and works, but could not be recorded as shown. Use it, or "
             f"revoke it with `resumes keys revoke {new.id}`"
         ) from error
-
-
-def parse_duration(text: str) -> timedelta:
-    """Return the duration. Raises ValueError if the text is invalid."""
-    span = durations.parse_span(text)
-    if span is None:
-        raise ValueError(f'"{text}" is not a valid duration: use 7d, 12h, 30m or 0')
-    return span
-
-
-def _state(key: KeyInfo) -> str:
-    if key.state is not KeyState.ACTIVE or key.expires_at is None:
-        return key.state
-    ends = "expires" if key.replaced_by is None else "rotated, ends"
-    return f"{ends} {instant(key.expires_at)}"
 
 
 COLUMNS = (
@@ -68,8 +53,8 @@ COLUMNS = (
     Column("account", lambda key: key.account, is_flexible=True),
     Column("name", lambda key: key.name or "-", is_flexible=True),
     Column("key", lambda key: key.masked),
-    Column("access", lambda key: "read-only" if key.is_read_only else "full"),
-    Column("state", _state),
+    Column("access", lambda key: ACCESS[key.is_read_only]),
+    Column("state", lambda key: api_keys.describe_state(key, instant)),
     Column("last used (UTC)", lambda key: instant(key.last_used_at)),
 )
 SAVE_IT = "Save the key now: it cannot be shown again."
@@ -131,7 +116,7 @@ def list_(session: Session, account: str | None) -> None:
     with session.store() as store:
         known = api_keys.list_keys(store, account=account)
         if account is not None and not known:
-            get_account(store, account)  # an account that is being deleted gets no new key
+            get_account(store, account)  # reject an account that is being deleted
     if session.as_json:
         put_json({"keys": [as_json(key) for key in known]})
     elif known:
@@ -166,7 +151,7 @@ def revoke(session: Session, key_id: str, yes: bool) -> None:
 @click.argument("key_id", metavar="KEYID")
 @click.option(
     "--grace",
-    type=parse_duration,
+    type=durations.parse_duration,
     default="24h",
     show_default=True,
     metavar="SPAN",
@@ -192,7 +177,7 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
 
 
 def _read_secret() -> str:
-    """Return the key in the first line of standard input; on a terminal, ask for it without echo."""
+    """Read the key from the first line of standard input; on a terminal, ask without echo."""
     if sys.stdin.isatty():
         return str(click.prompt("Key", hide_input=True, err=True)).strip()
     return sys.stdin.readline(MAX_KEY_BYTES).strip()
@@ -207,7 +192,7 @@ def _show(session: Session, new: NewKey, secret: str) -> None:
 
 
 def as_json(key: KeyInfo) -> dict[str, Any]:
-    """Return the key as `--json` prints it, masked, with `shownAt` null if it was never shown."""
+    """Return the masked key as `--json` prints it. `shownAt` is null if it was never shown."""
     return {
         "id": key.id,
         "account": key.account,
@@ -226,13 +211,13 @@ def as_json(key: KeyInfo) -> dict[str, Any]:
 
 NAME = "first key"
 MAX_KEY_BYTES = 1_024
-"""Longer than any key file, even with whitespace added by an editor."""
+"""The maximum size of a key file, even if an editor added white space."""
 
 
 def make_first_key(store: Store, account: str) -> NewKey | None:
     """Create the account's first key, and revoke a first key that was never shown.
 
-    Return None if the account has, or had, any other key.
+    Return None if the account has or had any other key.
     """
     unseen = []
     for key in api_keys.list_keys(store, account=account):
@@ -257,7 +242,7 @@ def check_key_file(path: Path) -> None:
 def write_key(path: Path, secret: str) -> None:
     """Write the key to a file that only its owner can read, replacing an earlier key.
 
-    Raises OSError, and Conflict if the path holds anything else.
+    Raises OSError, and Conflict if there is anything else at the path.
     """
     try:
         check_key_file(path)
@@ -269,7 +254,7 @@ def write_key(path: Path, secret: str) -> None:
 
 
 def read_key(path: Path) -> str | None:
-    """Return the stripped text of a regular file; None if it cannot be a key file."""
+    """Return the stripped text of a regular file, or None if it cannot be a key file."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None

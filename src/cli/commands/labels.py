@@ -1,4 +1,4 @@
-"""`resumes label` and `resumes labels`."""
+"""`resumes label` and `resumes labels`: change the label of resumes, and list the labels."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ def label(session: Session, words: tuple[str, ...], is_none: bool, account: str 
     ids = list(dict.fromkeys(given))
     with session.store() as store:
         chosen = choose_account(session, store, account)
-        for resume_id in ids:  # a wrong ID is an error before anything is changed
+        for resume_id in ids:  # report a wrong ID before anything is changed
             with explained(session, chosen, resume_id):
                 stored_resumes.get_entry(store, chosen.id, resume_id)
         count = counted(set_label(store, chosen.id, ids, name), "resume")

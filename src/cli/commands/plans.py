@@ -13,26 +13,25 @@ from resumes.errors import InvalidArgument
 from resumes.store import plans as store_plans
 from resumes.store.plans import (
     AffectedAccounts,
-    PlanImpact,
     PlanInfo,
     keep_text,
+    listing_text,
     maximum_text,
     parse_keep_days,
     parse_maximum,
 )
-from resumes.text import counted
 
 COLUMNS = (
     Column("plan", lambda plan: plan.name, is_flexible=True),
     Column("resumes", lambda plan: maximum_text(plan.max_resumes), is_number=True),
-    Column("API listing", lambda plan: "yes" if plan.api_listing else "no"),
+    Column("API listing", lambda plan: listing_text(plan.api_listing)),
     Column("keeps resumes", lambda plan: keep_text(plan.keep_days)),
     Column("accounts", lambda plan: f"{plan.accounts:,}", is_number=True),
 )
 
 
 def _parsed(parse: Callable[[str], int | None]) -> Callable[[str], int | None]:
-    """Return the function that parses the value of an option and raises ValueError, as click expects."""
+    """Return a function that parses an option's value and raises ValueError, as click expects."""
 
     def parse_value(text: str) -> int | None:
         try:
@@ -112,7 +111,7 @@ def set_(
         change = store_plans.PlanChange(name, max_resumes, api_listing, keep_days, expected=known)
         store_plans.check_change(change)
         effects = store_plans.preview_change(store, change)
-        plan = None
+        sentences, plan = effects.sentences(max_resumes), None
         if not dry_run:
             store_plans.set_plan_limits(store, change)
             plan = store_plans.get_plan(store, name)
@@ -132,36 +131,15 @@ def set_(
             if plan is None
             else f'Plan "{plan.name}": {plan.allowance}.'
         )
-        if plan is None and not any(
-            affected.count for affected in (effects.over, effects.unlisted, effects.due)
-        ):
+        if plan is None and not sentences:
             say("No account would exceed its limit, lose API listing, or have resumes erased now.")
-    _say_effects(effects, max_resumes)
+    for sentence in sentences:
+        say(sentence)
 
 
 def _is_given(option: str) -> bool:
     source = click.get_current_context().get_parameter_source(option)
     return source is not ParameterSource.DEFAULT
-
-
-def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
-    if effects.over.count:
-        number = effects.over.count
-        verb, they, their = (
-            ("is", "It keeps", "its") if number == 1 else ("are", "They keep", "their")
-        )
-        over = f"{counted(number, 'account')} {verb} over the limit of {maximum_text(max_resumes)}"
-        say(f"{over}: {effects.over.named()}. {they} {their} resumes but cannot add more.")
-    if effects.unlisted.count:
-        number = effects.unlisted.count
-        verb = "loses" if number == 1 else "lose"
-        say(f"{counted(number, 'account')} {verb} API listing: {effects.unlisted.named()}.")
-    if effects.due.count:
-        verb = "has" if effects.due.count == 1 else "have"
-        say(
-            f"{counted(effects.due.count, 'account')} {verb} older resumes, which services erase within the "
-            f"hour: {effects.due.named()}."
-        )
 
 
 def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
@@ -170,7 +148,9 @@ def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:
-    """Return the plan as `--json` prints it, with `maxResumes` null: unlimited, `keepDays` null: forever."""
+    """Return the plan as `--json` prints it.
+
+    `maxResumes` is null if it is unlimited, and `keepDays` is null if resumes are kept forever."""
     return {
         "name": plan.name,
         "maxResumes": plan.max_resumes,

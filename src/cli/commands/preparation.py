@@ -1,5 +1,4 @@
-"""What `up` does before it runs services: create or check the home, the store, the account `default`,
-its inbox and its first key."""
+"""Prepare `up`: create or check the home, store, account `default`, its inbox and its key."""
 
 import contextlib
 import json
@@ -32,19 +31,19 @@ KEY_FILE = "first-key"
 
 
 def prepare_and_run(session: Session, **flags: Any) -> None:
-    """Prepare, then replace this program by the supervisor of the services, as the same process.
+    """Prepare the home, then replace the program in this process with the services' supervisor.
 
-    The supervisor runs for months, and what is imported here takes five times its memory. Return if
-    the process is asked to stop.
+    The supervisor runs for months, and the modules that are imported here need five times its
+    memory. Return if the process is asked to stop.
     """
     settings = session.settings(**flags)
     if not os.access(settings.home, os.F_OK):
-        # Otherwise an unusable port would leave a home behind.
+        # Check the port first, so that an unusable port does not leave a new home behind.
         listen(settings.host, settings.port).close()
     make_home(settings.home)
     with alone(settings.home) as lock, stop_event() as stop:
         with narrating(as_json=settings.log_format == "json"):
-            # Only now: if another `up` on this home uses the port, its error comes first.
+            # Check the port only now: if another `up` runs in this home, that error is clearer.
             listen(settings.host, settings.port).close()
             inbox, key_file = _prepare(session, settings)
         services = Services.of(
@@ -53,7 +52,7 @@ def prepare_and_run(session: Session, **flags: Any) -> None:
             key_file=None if key_file is None else str(key_file),
             hints=[session.command_line(word) for word in ("list", "tui")],
         )
-        # A signal from now on waits for the supervisor.
+        # Signals that arrive from now on wait for the supervisor.
         signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         if stop.is_requested:
             return
@@ -68,7 +67,7 @@ def prepare_and_run(session: Session, **flags: Any) -> None:
 
 @contextlib.contextmanager
 def alone(home: Path) -> Iterator[FileLock]:
-    """Lock this home against other `up` processes during the block. Raises Conflict if one is
+    """Lock this home against other `up` processes during the block. Raises Conflict if another is
     running, and StoreUnavailable if the home is not writable."""
     try:
         lock = FileLock(home / "up.lock")
@@ -88,7 +87,7 @@ def alone(home: Path) -> Iterator[FileLock]:
 
 
 def _prepare(session: Session, settings: Settings) -> tuple[Path, Path | None]:
-    """Create store, account, inbox and key; return the paths of the inbox, and of the key file or None."""
+    """Create the store, account, inbox and key. Return the paths of the inbox and any key file."""
     with session.store(create=True) as store:
         settings.inbox.mkdir(exist_ok=True)
         try:
@@ -98,11 +97,11 @@ def _prepare(session: Session, settings: Settings) -> tuple[Path, Path | None]:
             raise InvalidArgument(f"Cannot use {where}: {error.strerror}") from None
         account = accounts.find_owner(store, ACCOUNT)
         if account is None:
-            with contextlib.suppress(Conflict):  # another machine has just created it
+            with contextlib.suppress(Conflict):  # another machine may have created it
                 accounts.create_account(store, ACCOUNT, plan=PLAN)
             account = accounts.find_owner(store, ACCOUNT)
             if account is None:
-                # An interrupted deletion must not keep other accounts from being served.
+                # An interrupted deletion must not prevent the service from serving other accounts.
                 line = session.command_line(
                     "accounts", "delete", ACCOUNT, "--with-resumes", "--yes"
                 )
@@ -117,13 +116,13 @@ def _prepare(session: Session, settings: Settings) -> tuple[Path, Path | None]:
         if sys.stdout.isatty() and not session.as_json:
             show_once_or_revoke(store, new, _show)
             return inbox, None
-        # Standard output may be a journal, in which the key must not end up.
+        # Standard output may be a journal, which must not contain the key.
         show_once_or_revoke(store, new, lambda secret: write_key(path, secret))
         return inbox, path
 
 
 def _holds_valid_key(store: Store, path: Path) -> bool:
-    """Return whether the file holds a valid key of this store, which is not revoked."""
+    """Return whether the file contains a valid key of this store that is not revoked."""
     try:
         api_keys.authenticate(store, read_key(path) or "")
     except InvalidKey:

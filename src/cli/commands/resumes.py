@@ -60,8 +60,8 @@ MARGIN = "  "
 def lines(
     resume: StoredResume, source: SourceFile | None, versions: Sequence[Entry] = ()
 ) -> Iterator[str]:
-    """Yield the resume's escaped lines: title, ID and times, file, the person's other versions, header, then
-    its sections in order."""
+    """Yield the resume's escaped lines: title, ID and times, file, the person's other versions,
+    header, and then the sections in order."""
     entry = resume.entry
     document = load_stored(resume.document)
     yield click.style(safe_text(entry.shown_title), bold=True)
@@ -98,13 +98,13 @@ def _wrapped(line: Line, *, margin: str = "") -> list[str]:
 
 
 SEARCH_TIMEOUT_S = 30.0
-"""How long a page of results may take; longer than in the UI, where the next page is soon read."""
+"""The time limit for a page of results. It is shorter in the UI, which soon loads the next page."""
 
 CATCH_UP_TIMEOUT_S = 5.0
-"""How long a list first adds resumes to the search index, which a service does otherwise."""
+"""The time limit for adding resumes to the search index before a list. A service adds the rest."""
 
 EXPORT_CATCH_UP_TIMEOUT_S = 30.0
-"""How long an export does so, which is incomplete otherwise."""
+"""The same limit before an export, which is incomplete if resumes are missing from the index."""
 
 FILTER_HELP = (
     "All words must occur in the resume. "
@@ -119,7 +119,7 @@ COLUMNS = (
     Column("created (UTC)", lambda entry: instant(entry.created_at)),
 )
 LABEL = Column("label", lambda entry: entry.label or "-", is_flexible=True)
-"""Shown if a listed resume has one."""
+"""The column that is shown if a listed resume has a label."""
 
 
 @command("list")
@@ -181,7 +181,7 @@ def list_(
                 f'Invalid cursor "{cursor}": use the ID of a resume, 24 hexadecimal digits'
             ) from None
         unsearched = 0
-        if words is not None or latest:  # which read the persons of older resumes
+        if words is not None or latest:  # both read what the index contains
             unsearched = _index_all(store, chosen.id, timeout_s=CATCH_UP_TIMEOUT_S)
         if words is None:
             page = list_sorted(
@@ -206,7 +206,7 @@ def list_(
                 timeout_s=SEARCH_TIMEOUT_S,
             )
     if session.as_json:
-        # As in the API; before 1.1 there was only `unindexed`.
+        # These are the fields of the API. Versions before 1.1 had only `unindexed`.
         more = {"unsearched": unsearched} if unsearched else {}
         more |= {} if words is None else {"unindexed": unsearched}
         put_json(page.as_json(limit=limit) | more)
@@ -231,7 +231,7 @@ def list_(
 
 
 def _index_all(store: Store, account_id: str, *, timeout_s: float) -> int:
-    """Add the account's resumes to the search index; return how many could not be added in time."""
+    """Add the account's resumes to the search index. Return how many could not be added in time."""
     with status_line() as show:
 
         def tell() -> None:
@@ -244,14 +244,14 @@ def _index_all(store: Store, account_id: str, *, timeout_s: float) -> int:
 def get_resume(
     session: Session, store: Store, account: AccountInfo, resume_id: str
 ) -> StoredResume:
-    """Return the stored resume. Raises NotFound, which says how to list the IDs."""
+    """Return the stored resume. Raises NotFound, whose message explains how to list the IDs."""
     with explained(session, account, resume_id):
         return stored_resumes.get_resume(store, account.id, resume_id)
 
 
 @contextlib.contextmanager
 def explained(session: Session, account: AccountInfo, resume_id: str) -> Iterator[None]:
-    """Make a NotFound of the block say how to list the IDs."""
+    """Make the message of a NotFound in the block explain how to list the IDs."""
     try:
         yield
     except NotFound:
@@ -418,7 +418,7 @@ def export(
         layout, None if paper is None else Paper(paper), anonymous, has_brand=not no_brand
     )
     with sigterm_as_interrupt(), contextlib.ExitStack() as stack:
-        table = names = None  # reserved before the store is opened
+        table = names = None  # reserve these before the store is opened
         if single is not None:
             of = ("CSV exports", CSV_START) if is_csv else ("PDFs", b"%PDF-")
             table = stack.enter_context(_reserved(single, *of, overwrite=overwrite))
@@ -431,7 +431,7 @@ def export(
         if words is not None:
             unsearched = _index_all(store, chosen.id, timeout_s=EXPORT_CATCH_UP_TIMEOUT_S)
         resumes: Iterable[StoredResume] = (
-            # All are read first, so that a wrong ID is an error before anything is written.
+            # Read all resumes first, so that a wrong ID is reported before anything is written.
             [get_resume(session, store, chosen, resume_id) for resume_id in resume_ids]
             if resume_ids
             else exports.iter_resumes(store, chosen.id, words, label=label)
@@ -450,7 +450,7 @@ def export(
                 label=label,
             )
         )
-        # Without a folder the resumes go to standard output, perhaps the status line's terminal.
+        # Without a folder, standard output, which may be the same terminal, shows the resumes.
         with counting("resumes", total, is_wanted=target is not None) as show_count:
             to: OutputFile | Callable[[Exported], bool] = table or _put_exported
             if table is None and target is not None:
@@ -483,14 +483,14 @@ def export(
 
 
 def _file_in(path: Path, name: str) -> Path:
-    """Return the path, or if it is a folder, the file of this name in it."""
+    """Return the path or, if it is a folder, the path of the file with this name in it."""
     return path / name if path.is_dir() else path
 
 
 def _reserved(
     path: Path, plural: str, start: bytes, *, overwrite: bool
 ) -> AbstractContextManager[OutputFile]:
-    """Reserve the file; with `overwrite`, it may replace an earlier one that begins with `start`."""
+    """Reserve the file. With `overwrite`, it may replace a file that begins with `start`."""
     remedy = "choose another file, or replace an earlier export with --overwrite"
     if overwrite:
         remedy = f"--overwrite replaces only {plural}. Choose another file"
@@ -513,7 +513,7 @@ def _put_bytes(body: bytes) -> None:
 
 
 def _say_missing_fonts(missing: Iterable[tuple[str, str]], folder: Path) -> None:
-    """Say once per set of packages what to install, or which folder to put fonts into."""
+    """Print once per set of packages what to install, or where to put fonts."""
     boxes: dict[str, list[tuple[str, str]]] = {}
     for text, resume_id in missing:
         boxes.setdefault(font_packages(text), []).append((text, resume_id))
@@ -556,7 +556,7 @@ def delete(
     account: str | None,
     yes: bool,
 ) -> ExitCode:
-    """Delete a resume, or all resumes of a label, a search or a time.
+    """Delete a resume, or all resumes with a label, from a search or before a date.
 
     With several of the options --label, --filter and --before, the command deletes only resumes that meet
     all of them. A deleted resume no longer counts toward the plan's limit. A file with the same content can
@@ -570,7 +570,7 @@ def delete(
         shown = safe_text(chosen.name)
         if resume_id is not None:
             with explained(session, chosen, resume_id):
-                # Not its document: `db check` tells users to delete resumes whose document is lost.
+                # Do not read the document, so that users can delete resumes with lost documents.
                 entry = stored_resumes.get_entry(store, chosen.id, resume_id)
             if not yes:
                 confirm(f'Permanently delete "{safe_text(entry.shown_title)}"?')
@@ -603,7 +603,7 @@ KEPT = ", backups and exports are kept: see docs/erasing.md to erase a person."
 
 
 def _delete_all(store: Store, account: AccountInfo, ids: Sequence[str]) -> int:
-    """Delete the resumes and return how many there were; if this is cut off, say how far it came."""
+    """Delete the resumes and return their number. If interrupted, print how many were deleted."""
     deleted = 0
 
     def count(number: int) -> None:
@@ -615,6 +615,6 @@ def _delete_all(store: Store, account: AccountInfo, ids: Sequence[str]) -> int:
         with counting("resumes", len(ids)) as show:
             return stored_resumes.delete_resumes(store, account.id, ids, on_count=count)
     except BaseException:
-        # The transaction that was under way may still have succeeded.
+        # The current transaction may still have succeeded.
         say(f"Stopped: deleted at least {deleted:,} of {counted(len(ids), 'resume')}.")
         raise

@@ -1,4 +1,4 @@
-"""`resumes serve`: only the API."""
+"""`resumes serve`: run only the API."""
 
 import functools
 from pathlib import Path

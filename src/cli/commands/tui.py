@@ -1,4 +1,4 @@
-"""`resumes tui`: the terminal UI."""
+"""`resumes tui`: open the terminal UI."""
 
 import contextlib
 import gc
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from tui.session import UiSession
 
 READ_CACHE_BYTES = 512 * 1024
-"""Read cache of each thread; small, because a page of a list needs little of the store."""
+"""The read cache of each thread, which can be small: a page of a list needs little of the store."""
 
 
 FIRST_ROWS = 100
-"""Number of resumes shown before the store is open, enough for a tall terminal."""
+"""The number of resumes to show before the store is open, which is enough for a tall terminal."""
 
 
 @command("tui")
@@ -47,7 +47,7 @@ def tui(
     SCREEN is the screen to show first: resumes, imports, accounts, plans, keys or health.
     """
     with contextlib.ExitStack() as stack:
-        # Until the first row nothing is freed, and collections would take a tenth of the start.
+        # Nothing is freed before the first row, and collections would take a tenth of the start.
         gc.disable()
         stack.callback(gc.enable)
         from tui import run
@@ -56,7 +56,7 @@ def tui(
         read_settings = cache(partial(session.settings, theme=theme))
 
         def read_first() -> "tuple[str, FirstRows | None]":
-            """Return the theme, and the first rows if resumes come first and the store is a file."""
+            """Return the theme, and the rows if resumes come first and the store is a file."""
             from resumes.store.addresses import SqliteAddress, parse_address
             from resumes.store.sqlite.first_rows import read_first_rows
 

@@ -1,7 +1,7 @@
-"""`resumes up`: the API and the importer together, the usual setup on one machine.
+"""`resumes up`: run the API and the importer together, the usual setup on one machine.
 
-The program that prepares the home ends before the services start: only this module and what it
-imports remain in memory.
+The program that prepares the home is replaced before the services start, so that only this module
+and its imports remain in memory.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""`resumes watch`: only the importer, on a folder."""
+"""`resumes watch`: run only the importer on a folder."""
 
 import contextlib
 import sys
@@ -100,7 +100,7 @@ def watch(
             if not dry_run:
                 root.mkdir(exist_ok=True)
         elif not dry_run:
-            with contextlib.suppress(OSError):  # on failure doctor does not check the folder
+            with contextlib.suppress(OSError):  # on failure, doctor ignores it
                 watched_folder.note_watched(settings.home, root.resolve())
         commands = session.installation()
         options = service.Options(
@@ -138,7 +138,7 @@ def watch(
             )
     if not once:
         return ExitCode.DONE
-    counts = asdict(ends) | {"stuck": 0}  # stuck files were reported already and still wait
+    counts = asdict(ends) | {"stuck": 0}  # stuck files were already reported and still wait
     say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
     if stop.is_set():
         return ExitCode.INTERRUPTED
@@ -149,8 +149,8 @@ def watch(
 def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator[Meter]:
     """Write logs during the block, and yield a meter that shows progress.
 
-    Progress is shown only if no other process writes to the terminal, as `up` does, and without
-    `--json`.
+    Progress is not shown with `--json`, or if another process, such as `up`, writes to the
+    terminal.
     """
     has_data = session.as_json and sys.stdout.isatty()
     is_wanted = is_alone and not has_data and not logs_json
@@ -159,7 +159,7 @@ def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator
 
 
 def put_outcome(session: Session, meter: Meter, report: FileReport) -> None:
-    """Print the file's outcome: as data with `--json`, otherwise as a message or a count."""
+    """Print the file's outcome as data with `--json`, otherwise as a message or in a count."""
     if session.as_json:
         put_json_line(report.as_json())
     else:

@@ -1,4 +1,4 @@
-"""The analyzer format: from bytes to a resume to store, and from that to the views that are shown."""
+"""Parse resumes in the analyzer format, and create the views of a stored resume."""
 
 from resumes.analyzer.jsonresume.conversion import sections_left_out, to_jsonresume
 from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported, stored_warnings

@@ -1,4 +1,4 @@
-"""Where an error is in a text."""
+"""Find the position of an error in the text of a file."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The known position of an error. In a bundle, `position` is that of its resume: `line 2`."""
+    """The known position of an error. In a bundle, `position` (`line 2`) locates the resume."""
 
     path: str | None = None
     byte_offset: int | None = None
@@ -25,18 +25,18 @@ class Fault:
 
 
 def decoded(source: bytes) -> str:
-    r"""Return the bytes as text, with bytes that are not UTF-8 as `\xff`."""
+    r"""Decode UTF-8, and show invalid bytes as `\xff`."""
     return source.decode("utf-8", "backslashreplace")
 
 
 def find_fault(source: bytes, fault: Fault) -> int | None:
-    """Return the index of the error in `decoded(source)`; None if it is unknown.
+    """Return the index of the error in `decoded(source)`, or None if the index is unknown.
 
-    If the path leads to a missing field, return the index of the value that should hold it.
+    If the field at the path is missing, return the index of the value that should contain it.
     """
     line, item = _LINE.fullmatch(fault.position), _ITEM.fullmatch(fault.position)
     if fault.position and not line and not item:
-        return None  # in an archive, which is not text
+        return None  # the resume is in an archive, which is not text
     start = 0
     if line:
         *before, rest = source.split(b"\n", int(line[1]) - 1)
@@ -44,7 +44,7 @@ def find_fault(source: bytes, fault: Fault) -> int | None:
             return None
         start = len(source) - len(rest)
     if fault.byte_offset is not None and item is None:
-        # Offsets are relative to the resume's first byte.
+        # The offset is relative to the resume's first byte.
         begin = start + len(source[start:]) - len(source[start:].lstrip()) if start else 0
         at = begin + fault.byte_offset
         return len(decoded(source[:at])) if at <= len(source) else None
@@ -69,12 +69,12 @@ def _find_value(text: str, start: int, path: str) -> int | None:
             else:
                 return found
     except (JSONDecodeError, IndexError, RecursionError):
-        return found  # the rest is missing or not JSON
+        return found  # the rest is missing or invalid JSON
     return found
 
 
 def _iter_members(text: str, at: int, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each member of the value at `at`: its path, its index, and the index of its value."""
+    """Yield the path, the index and the index of the value for each member of the value at `at`."""
     if text[at] not in "{[":
         return
     is_object, number = text[at] == "{", 0

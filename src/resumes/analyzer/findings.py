@@ -1,6 +1,6 @@
-"""The findings of one pass over a document: problems that reject it, warnings that do not.
+"""Collect the problems of a document, which cause its rejection, and its warnings.
 
-Valid documents cost nothing: paths and messages are composed only if there is something to report.
+Paths and messages are composed only for findings, so a valid document causes no such work.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from resumes.text import counted, escaped
 MAX_REPORTED = 50
 MAX_NAME_CHARS = 60
 MAX_WARNINGS = 10_000
-"""The maximum number of warnings; a document with more is not a resume, and takes long to check."""
+"""The maximum number of warnings. A document with more is not a resume and takes long to check."""
 
 TOO_MANY = f"The resume has more than {MAX_WARNINGS:,} unknown or unusual fields"
 
 
 def printable(text: str) -> str:
-    """Return the text for a message: escaped, and cut after 60 characters."""
+    """Escape the text for a message, and cut it after 60 characters."""
     return escaped(text if len(text) <= MAX_NAME_CHARS else text[:MAX_NAME_CHARS] + "…")
 
 
 def dotted(steps: Sequence[str | int]) -> str:
-    """Return the path for steps into a document: `sections.skills.items[2].tags`."""
+    """Return the path that the steps form, such as `sections.skills.items[2].tags`."""
     words: list[str] = []
     for step in steps:
         if isinstance(step, int):
@@ -38,11 +38,12 @@ def dotted(steps: Sequence[str | int]) -> str:
 class Findings:
     """Collects problems and warnings in document order.
 
-    `scope` holds the steps from the document to the object or array being checked, so its length is
-    the nesting depth above it. `has_third_column`: the document's layout allows column 2.
-    `is_doubtful`: a value was seen that JSON allows but we cannot keep. `is_stored`: the document is
-    stored already, perhaps by an earlier release. `first_month` is the number of January in
-    `document`, if it was set (`is_first_month_set`), or once a month was seen that determines it.
+    `scope` contains the steps from the document to the object or array that is being checked, so
+    its length is the nesting depth above it. `has_third_column` is true if the layout allows column
+    2, and `is_doubtful` if the document contains a value that is valid JSON but cannot be stored.
+    `is_stored` is true for a stored document, which an earlier release may have stored.
+    `first_month` is the number of January, if it is set (`is_first_month_set`) or if a month that
+    determines it has been found.
     """
 
     has_third_column: bool = False
@@ -59,12 +60,13 @@ class Findings:
 
     @property
     def are_full(self) -> bool:
-        """Whether another problem would not be reported, so that its message can be skipped."""
+        """Whether the limit is reached, so that further problems are not reported."""
         return len(self.issues) == MAX_REPORTED
 
     def problem(self, where: str | int, expectation: str) -> None:
-        """Report a problem. `expectation` says what is expected at `where`, a step within the current
-        scope: "must be a string"."""
+        """Report a problem with the value at `where`, which is a step in the current scope.
+
+        `expectation` completes the message: "must be a string"."""
         if self.are_full:
             return
         steps = [*self.scope, where]
@@ -78,17 +80,15 @@ class Findings:
         self.issues.append(Issue(path, message))
 
     def missing(self, field: str) -> None:
-        """Report the problem that the document lacks a required object."""
+        """Report that a required object is missing from the document."""
         if self.are_full:
             return
         self.issues.append(Issue(field, f"Missing required field: {field} (must be an object)"))
 
     def warn(self, where: str | int, remark: str) -> None:
-        """Report a warning; the document is still accepted.
+        """Report a warning. `remark` follows the name of the field: "is only white space".
 
-        `remark` follows the name of the field: "is only white space".
-
-        Raises InvalidResume when there are far too many.
+        Raises InvalidResume if there are too many warnings.
         """
         if len(self.warnings) == MAX_REPORTED:
             self.unreported += 1
@@ -100,7 +100,7 @@ class Findings:
         self.warnings.append(Issue(path, f"{dotted(named)} {remark}"))
 
     def all_warnings(self) -> tuple[Issue, ...]:
-        """Return the first 50 warnings, and one that counts the rest when there are more."""
+        """Return the first 50 warnings. If there are more, another warning counts the rest."""
         if not self.unreported:
             return tuple(self.warnings)
         return (*self.warnings, Issue("", counted(self.unreported, "more warning")))

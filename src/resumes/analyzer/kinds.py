@@ -1,6 +1,6 @@
-"""The kinds of values of fields: how each is checked, which values are plain, and when they are shown.
+"""Define the kinds of field values: how they are checked, and which values are plain or shown.
 
-Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, What is rejected).
+Types are strict: neither `true` nor `"0"` is a number (docs/format.md, What is rejected).
 """
 
 import re
@@ -28,34 +28,33 @@ _HEX_COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})",
 
 
 class Kind(Struct):
-    """The kind of a field's value: any JSON value, kept as it is; only null is not shown."""
+    """The kind of a field's value: by default, any JSON value, which is shown unless it is null."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         """Report problems and warnings about a value that is not null."""
-        # One deeper than the object or array in `scope`, which is one deeper than its steps.
+        # The value is one level below the object or array in `scope`, whose depth is one more than
+        # the number of steps.
         if not is_faithful(value, depth=len(findings.scope) + 2):
             findings.is_doubtful = True
 
     def plain_type(self) -> Any:
-        """Return the type of its values, except null, that are neither refused nor warned about (see
-        `plain.py`)."""
+        """Return the type of the values that cause no problem and no warning (`plain.py`)."""
         return bool | str
 
     def public(self, value: Any, unknown: list[str] | None = None, /) -> Any:
-        """Return the shown part of a valid value that is not null; None if nothing is shown.
+        """Return the shown part of a valid value that is not null, or None if nothing is shown.
 
-        With `unknown`, unknown fields inside it are returned as well; their names are appended to
-        the list.
+        With `unknown`, also return the unknown fields inside the value, and append their names.
         """
         return value
 
     def exact(self, public: Any, text: Raw, /) -> Any:
-        """Return the result of `public` with unknown fields in the notation of `text`, which the value was
-        parsed from, as orjson fragments."""
+        """Return the result of `public`, but with its unknown fields as orjson fragments of `text`,
+        the JSON text of the value."""
         return public
 
     def without_unknown(self, value: Any, /) -> Any:
-        """Return a valid value as it was sent, null too, except for unknown fields."""
+        """Return a valid value or null without its unknown fields."""
         return value
 
 
@@ -79,7 +78,7 @@ class Text(Kind):
 
 
 class KnownText(Text):
-    """A string with some known values; other values are kept, with a warning."""
+    """A string with some known values. Other values are kept, but cause a warning."""
 
     known: frozenset[str]
     known_as: str
@@ -94,7 +93,7 @@ class KnownText(Text):
 
 
 class Choice(Kind):
-    """A string out of a closed set; any other value, even the empty string, is a problem."""
+    """A string from a closed set. Any other value, even the empty string, is a problem."""
 
     choices: Mapping[str, str]
 
@@ -107,7 +106,7 @@ class Choice(Kind):
 
 
 class Colour(Kind):
-    """A hex color: `#` and 3 or 6 digits; 4 or 8 are kept, with a warning."""
+    """A hex color of 3 or 6 digits after `#`. Colors of 4 or 8 digits cause a warning."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not str or not _HEX_COLOUR.fullmatch(value):
@@ -120,9 +119,10 @@ class Colour(Kind):
 
 
 class Number(Kind):
-    """A finite number, whole or fractional, always shown.
+    """A finite number, which may have a fraction. It is always shown.
 
-    A number outside `lowest` to `highest` (inclusive) is kept, with a warning that ends in `hint`.
+    A number outside the range from `lowest` to `highest` (inclusive) is kept, but causes a warning
+    that ends with `hint`.
     """
 
     lowest: float = MIN_INTEGER
@@ -145,7 +145,7 @@ class Number(Kind):
     def plain_type(self) -> Any:
         limits = Meta(ge=self.lowest, le=self.highest)
         if self.lowest == MIN_INTEGER:
-            # Whole numbers out of range are read as such, not as fractions.
+            # The exclusive limits keep integers that are out of range from being read as floats.
             return Annotated[int, limits] | Annotated[float, Meta(gt=MIN_INTEGER, lt=MAX_INTEGER)]
         return Annotated[int, limits] | Annotated[float, limits]
 
@@ -154,10 +154,11 @@ MONTHS_IN_YEAR = 12
 
 
 class Month(Number):
-    """The number of a month. They count as was set; else from 0, or from 1 in a document with a month 12.
+    """The number of a month. `find_first` returns the number of January in a document.
 
-    That is reported at the first 12. A number that is not a month is kept, with a warning.
-    `find_first` returns the number of January in a document.
+    If the number of January is not set, months count from 1 in a document that contains a month 12
+    but no month 0, and otherwise from 0. The first 12 causes a warning about this. A number that is
+    not a month is kept, but causes a warning.
     """
 
     find_first: Callable[[Any], int] = int
@@ -196,7 +197,7 @@ class Month(Number):
 
 
 class ColumnNumber(Number):
-    """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
+    """The number of a column: 0 or 1, or 2 if the layout has a third column. 1.0 means column 1."""
 
     EXPECTED: ClassVar = "must be a number: 0, 1 or 2"
 
@@ -211,7 +212,7 @@ class ColumnNumber(Number):
 
 
 class Flag(Kind):
-    """True or false, shown either way."""
+    """A boolean. Both values are shown."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not bool:
@@ -222,7 +223,7 @@ class Flag(Kind):
 
 
 class Opaque(Kind):
-    """Any JSON value, as of an unknown field."""
+    """Any JSON value, for example of an unknown field."""
 
     def exact(self, public: Any, text: Raw, /) -> Any:
         return orjson.Fragment(bytes(text))
@@ -232,9 +233,9 @@ OPAQUE = Opaque()
 
 
 class Added(Kind):
-    """A field that an earlier release did not know, so a stored value may be anything.
+    """A field that earlier releases did not know, so that they may have stored any value.
 
-    A stored value that `kind` does not allow remains an unknown field.
+    A field with a stored value that `kind` does not allow is treated as unknown.
     """
 
     kind: Kind
@@ -270,10 +271,11 @@ class Added(Kind):
 
 
 class Listing(Kind):
-    """An array of at most 200 entries of one kind, or of `max_entries`, shown when one entry is.
+    """An array of at most `max_entries` entries of one kind. It is shown if one of its entries is.
 
-    Null entries are as if absent, unless they are `not_null`. The public form keeps hidden entries,
-    so that positions hold. Past `usual_entries` the array is kept with a warning.
+    Unless `not_null` is set, null entries are accepted and hidden. The public form keeps hidden
+    entries, so that positions do not change. An array of more than `usual_entries` causes a
+    warning.
     """
 
     entry: Kind
@@ -313,7 +315,7 @@ class Listing(Kind):
         return value if unknown else list(map(self.entry.without_unknown, value))
 
     def exact(self, public: Any, text: Raw, /) -> Any:
-        if not public or type(public) is not list:  # of a damaged document
+        if not public or type(public) is not list:  # the document is damaged
             return public
         return [
             None if each is None else self.entry.exact(each, entry)
@@ -322,11 +324,11 @@ class Listing(Kind):
 
 
 class Group(Kind):
-    """An object with known fields, shown when one of them is.
+    """An object with known fields. It is shown if one of its fields is.
 
-    Fields in `not_null` must not be null, and those in `required` must not be missing; its values say
-    what they have to be. Other fields are reported: unknown fields are kept and hidden, and those that
-    the service sets are dropped.
+    Fields in `not_null` must not be null. Fields in `required` must not be missing; the values of
+    `required` describe the expected value. Other fields cause a warning: unknown fields are kept
+    but hidden, and fields that the service sets are ignored.
     """
 
     fields: Mapping[str, Kind]
@@ -353,7 +355,7 @@ class Group(Kind):
         findings.scope.pop()
 
     def check_other(self, value: Any, name: str, findings: Findings) -> None:
-        """Report a field that no table has (docs/format.md, What is a warning)."""
+        """Warn about a field that is not in `fields` (docs/format.md, What is a warning)."""
         findings.warn(name, IS_SET_BY_SERVICE if name in self.set_by_service else IS_UNKNOWN)
         OPAQUE.check(value, name, findings)
 
@@ -368,7 +370,7 @@ class Group(Kind):
         return shown_fields(value, self.fields, unknown) or None
 
     def exact(self, public: Any, text: Raw, /) -> Any:
-        if not public or type(public) is not dict:  # of a damaged document
+        if not public or type(public) is not dict:  # the document is damaged
             return public
         members = _MEMBERS.decode(text)
         return {
@@ -390,8 +392,8 @@ def shown_fields(
 ) -> dict[str, Any]:
     """Return the fields of an object that are shown, in the order in which they were sent.
 
-    With `unknown`, also those that are not in `fields`, except for `left_out`; their names are
-    appended to the list.
+    With `unknown`, also return the fields that are neither in `fields` nor in `left_out`, and
+    append their names.
     """
     shown = {}
     for name, value in values.items():

@@ -1,4 +1,4 @@
-"""Whose a resume is: resumes of one person are versions of each other."""
+"""Identify the person of a resume: all resumes of a person are versions of each other."""
 
 from hashlib import blake2b
 from typing import Final
@@ -7,22 +7,23 @@ import msgspec
 
 from resumes.text import folded
 
-# With all of ASCII, since `translate` is slow for each character that is missing.
+# The table contains all of ASCII, since `translate` is slow for missing characters.
 _PUNCTUATION: Final = {code: chr(code) for code in range(128)} | str.maketrans(
     dict.fromkeys(",;.'\u2019()-", " ")
 )
 
 
 def folded_email(email: str | None) -> str:
-    """Return the address as addresses are compared; empty if there is none."""
+    """Return the form in which email addresses are compared; it is empty without an address."""
     return folded(email).strip() if email else ""
 
 
 def person_of(email: str | None, name: str | None) -> bytes | None:
-    """Return a digest of 16 bytes of the email address and the words of the name, in any order.
+    """Return a 16-byte digest of the email address and the name.
 
-    Case and accents do not count, nor does punctuation in the name: `Lovelace, Ada` is `Ada Lovelace`.
-    None without an email address: many people have the same name.
+    It ignores case and accents, and in the name also punctuation and the order of the words, so
+    `Lovelace, Ada` equals `Ada Lovelace`. Return None without an email address, since many people
+    have the same name.
     """
     address = folded_email(email)
     if not address:
@@ -43,12 +44,12 @@ _decode: Final = msgspec.json.Decoder(_Document).decode
 
 
 def find_person(document: str | bytes, name: str | None) -> bytes | None:
-    """Return the person of a stored resume with this name; None if it has none, or is damaged."""
+    """Return `person_of` for a stored resume, or None if it has no email address or is damaged."""
     return person_of(find_email(document), name)
 
 
 def find_email(document: str | bytes) -> str | None:
-    """Return the email address of a stored resume; None if it has none, or is damaged."""
+    """Return the email address of a stored resume, or None if it has none or is damaged."""
     try:
         return _decode(document).header.email
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

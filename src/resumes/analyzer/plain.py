@@ -1,9 +1,9 @@
-"""The fast path, for documents without problems or warnings.
+"""Parse documents without problems and warnings on a fast path.
 
-msgspec decodes into structs that are made from the table in `schema.py`. A document that it refuses,
-or that might have a warning, takes the slow path through `resume.py`, which alone composes messages.
-A document that is accepted here has no problem and no warning, and the slow path would find the same
-`Names` in it.
+msgspec decodes documents into structs that are created from the table in `schema.py`. A document
+that it rejects, or that might cause a warning, takes the slow path in `resume.py`, which composes
+all messages. A document that is accepted here has neither problems nor warnings, and the slow path
+would return the same `Names` for it.
 """
 
 import re
@@ -15,46 +15,48 @@ from resumes.analyzer.schema import DOCUMENT
 from resumes.analyzer.view import Names
 
 MAX_BYTES: Final = 64 * 1024
-"""A document of this size cannot have too many values, fields or warnings."""
+"""A document of at most this size cannot have too many values, fields or warnings."""
 
-# A text of only white space, which causes a warning, begins with a blank: a space, an escaped blank,
-# or one beyond ASCII. Other texts that begin with a blank take the slow path as well.
+# A text that is only white space causes a warning. It begins with a space, an escaped white space
+# character, or one beyond ASCII; all texts that begin so take the slow path.
 _MAYBE_BLANK: Final = re.compile(
-    # Assertions come after the first byte, since they are slow and there are many quotation marks.
+    # Put assertions after the first byte: they are slow, and there are many quotation marks.
     rb'"[ \\\xc2\xe1\xe2\xe3](?<!\\".)'
     rb"(?:(?<= )|(?<=\\)(?:[tnrf]|u(?:00(?:[01]|20|85|[aA]0)|1680|20|3000))|(?<=\xc2)[\x85\xa0]"
     rb"|(?<=\xe1)\x9a\x80|(?<=\xe2)(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|(?<=\xe3)\x80\x80)"
 )
-# A month 0 where they count from 1, and letters that are escaped, as they may be in the name of a month.
+# A month 0, which causes a warning if months count from 1, or an escaped letter, which may be a
+# part of the field name.
 _MONTH_0: Final = re.compile(rb'Month"[ \t\r\n]*:[ \t\r\n]*-?0|\\u00[4-7]')
-# U+0000 is refused; an escaped colon would hide a duplicate key.
+# U+0000 is rejected; an escaped colon would hide a duplicate key.
 _HIDING: Final = re.compile(rb"\\u00(?:00|3[aA])")
 
 
-def parse_plain(body: bytes, first_month: int | None = None) -> Names | None:
-    """Return the title, name and email address of the resume in the bytes; None if it has to take the slow path.
+def parse_plain(body: bytes, first_month: int | None = None) -> tuple[Names, bytes] | None:
+    """Return the names and the JSON text on one line, or None if the slow path is needed.
 
-    `first_month` is as in `Format`.
+    `first_month` has the same meaning as in `Format`.
     """
-    if first_month and _MONTH_0.search(body):
-        return None
-    if len(body) > MAX_BYTES or _MAYBE_BLANK.search(body):
-        return None
-    if b"\\" in body and _HIDING.search(body):
+    if len(body) > MAX_BYTES:
         return None
     try:
         resume = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    # The structs keep only the last of duplicate keys, and so have fewer colons.
-    if body.count(b":") != _ENCODER.encode(resume).count(b":"):
+    text = without_line_breaks(body)  # search this text: it can be shorter by a third
+    if first_month and _MONTH_0.search(text):
+        return None
+    if _MAYBE_BLANK.search(text) or (b"\\" in text and _HIDING.search(text)):
+        return None
+    # If the text has more colons than the structs, it contains duplicate keys, which structs drop.
+    if text.count(b":") != _ENCODER.encode(resume).count(b":"):
         return None
     header = resume.header
-    return Names(resume.title or None, header.name or None, header.email)
+    return Names(resume.title or None, header.name or None, header.email), text
 
 
 def without_line_breaks(body: bytes) -> bytes:
-    """Return JSON text on one line: without white space between tokens, if it has line breaks."""
+    """Remove all white space between the tokens of JSON text if it contains line breaks."""
     has_breaks = b"\n" in body or b"\r" in body
     return msgspec.json.format(body, indent=-1) if has_breaks else body
 

@@ -1,6 +1,6 @@
-"""A stored resume laid out line by line, for reading in a terminal.
+"""Lay out a stored resume as lines for reading in a terminal.
 
-Texts are as the resume has them; the caller makes them harmless before it shows them.
+The resume's texts are not changed, so callers must escape them before they show them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,13 +15,13 @@ CONTACTS: Final = ("email", "phone", "location", "website")
 """The contact fields of the header."""
 
 LEADS: Final = ("position", "degree", "role", "title", "name")
-"""Fields that may lead an item; the first one that it has does."""
+"""Fields that can begin an item, in the order in which they are shown."""
 
 SECONDS: Final = ("workplace", "institution", "author", "issuer", "contact", "edition")
-"""Fields that follow on the same line."""
+"""Fields that follow LEADS on the same line."""
 
 PLACES: Final = ("location", "link")
-"""Fields that follow after the dates."""
+"""Fields that are shown after the dates."""
 
 PROSE: Final = ("text", "description")
 
@@ -29,7 +29,7 @@ BULLET: Final = "  • "
 
 
 class Role(StrEnum):
-    """The role of a phrase, which decides its style."""
+    """The role of a phrase, which determines its style."""
 
     NAME = "name"
     TITLE = "title"
@@ -41,7 +41,7 @@ class Role(StrEnum):
 
 
 class Phrase(NamedTuple):
-    """A text without line ends. `source` is the type of its section, or the field of the header."""
+    """A text without line breaks. `source` is the type of its section, or its header field."""
 
     text: str
     role: Role = Role.TEXT
@@ -49,9 +49,9 @@ class Phrase(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Phrases on one line, with a dot between them; a blank line has none.
+    """Phrases on one line, separated by dots. A blank line has no phrases.
 
-    `mark` is before the first. When the line wraps, the next lines are indented by its width.
+    `mark` comes before the first phrase. If the line wraps, it is indented by the width of `mark`.
     """
 
     phrases: Sequence[Phrase] = ()
@@ -77,10 +77,10 @@ def _from(source: str, line: Line) -> Line:
 
 
 def section_lines(document: Mapping[str, Any], first_month: int | None) -> Iterator[Line]:
-    """Yield the lines of the sections that are not empty, each section after a blank line.
+    """Yield the lines of the nonempty sections, with a blank line before each section.
 
-    Section types that were admitted when the resume was stored are shown, whatever the settings are.
-    `first_month` is the number of January that was recorded, if any.
+    Sections of all types are shown, even if the settings no longer allow a type. `first_month` is
+    the recorded number that stands for January, or None.
     """
     for section in iter_sections(document, Format(frozenset(document["sections"])), first_month):
         if section.items:
@@ -93,7 +93,7 @@ def section_lines(document: Mapping[str, Any], first_month: int | None) -> Itera
 def _items(section: ShownSection) -> Iterator[Line]:
     for number, item in enumerate(section.items):
         lines = list(_item(section.type, item))
-        # Long items are separated by blank lines, one-line items are not.
+        # Put a blank line before items that are longer than one line.
         if number and len(lines) > 1:
             yield BLANK
         yield from lines
@@ -101,7 +101,7 @@ def _items(section: ShownSection) -> Iterator[Line]:
 
 def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
     if section_type not in SECTION_TYPES:
-        # The meaning of fields of extra section types is unknown: show them by name.
+        # Show the field names of extra section types, since the meaning of their fields is unknown.
         for field, value in item.items():
             yield from _text_lines(f"{field}: {_plain(value)}" if field else _plain(value))
         return
@@ -111,7 +111,7 @@ def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
         yield _line(details, Role.DETAIL)
     for text in _present(item, *PROSE):
         yield from _text_lines(text)
-    # The highest possible grade alone says nothing.
+    # The highest possible grade means nothing without the grade.
     grade = "/".join(_present(item, "gpa", "maxGpa")) if "gpa" in item else ""
     if grades := [*([f"Grade {grade}"] if grade else ()), *_present(item, "gpaText")]:
         yield _line(grades)
@@ -126,7 +126,7 @@ def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _first_line(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
-    # A quote's author is shown below it.
+    # The author of a quote is shown below it.
     names = [*_present(item, *LEADS), *(() if "quote" in item else _present(item, *SECONDS))]
     phrases = [Phrase(_on_one_line(text)) for text in [*names, *_level(section_type, item)]]
     if names:
@@ -147,7 +147,7 @@ def _level(section_type: str, item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _slices(item: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield a pie chart of one's time as a list."""
+    """Yield the slices of a pie chart as a list."""
     if "pieces" in item and not item.get("data"):
         yield _line([f"{plain_number(item['pieces'])} pieces"])
     for piece in item.get("data", ()):
@@ -164,7 +164,7 @@ def _line(texts: Iterable[str], role: Role = Role.TEXT, *, mark: str = "") -> Li
 
 
 def _text_lines(text: str, *, mark: str = "", role: Role = Role.TEXT) -> Iterator[Line]:
-    """Yield a `Line` for each line of the text, the mark before the first."""
+    """Yield a `Line` for each line of the text. Only the first has the mark."""
     for number, line in enumerate(text.splitlines()):
         yield Line([Phrase(line, role)], " " * len(mark) if number else mark)
 

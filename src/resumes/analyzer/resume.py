@@ -1,7 +1,6 @@
-"""Parsing of the bytes of a request or a file to a resume that can be stored.
+"""Parse the bytes of a request or file into a resume that can be stored.
 
-One pass over the document, in its order, finds problems and warnings. docs/format.md has the rules
-for users.
+One pass finds problems and warnings in document order. The rules for users are in docs/format.md.
 """
 
 import re
@@ -38,62 +37,61 @@ from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLa
 
 
 class Resume(NamedTuple):
-    """A valid resume, ready to be stored. Cheap to send to another process."""
+    """A valid resume that can be stored. It can be sent to another process at little cost."""
 
     title: str | None
-    """As sent; None when absent or blank."""
+    """The title as it was sent, or None if it is missing or blank."""
 
     name: str | None
-    """`header.name` as sent; None when absent or blank."""
+    """`header.name` as it was sent, or None if it is missing or blank."""
 
     filename: str
-    """Suggested for downloads; safe on every file system."""
+    """The suggested name for downloads, which is valid on every file system."""
 
     document: bytes
-    """JSON text in UTF-8: the document as it was sent, except for white space between tokens; or the
-    converted JSON Resume. Without the fields that the service sets (see `whole_json`)."""
+    """The document as it was sent, or the converted JSON Resume, as JSON text in UTF-8. White space
+    between tokens may be removed. Fields that `whole_json` sets are not added."""
 
     warnings: tuple[Issue, ...]
-    """At most 50 warnings, in document order, and then one that counts the rest."""
+    """At most 50 warnings in document order. If there are more, another warning counts the rest."""
 
     person: bytes | None = None
-    """The digest of whose it is (`person_of`)."""
+    """The digest that identifies the person (`person_of`)."""
 
     first_month: int | None = None
-    """The number of January in its dates; None if only they tell."""
+    """The number of January in the dates, or None if it must be determined from the dates."""
 
 
 FOREIGN_FORMAT = "This looks like {}. Convert it to JSON Resume or to the analyzer format"
 
 
 def parse(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
-    """Return the resume in the bytes.
+    """Parse the bytes into a resume.
 
-    Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence, and no
-    other error for any bytes (docs/format.md).
+    Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence, and
+    never another error (docs/format.md).
     """
     return _parse(body, accepted, converts=False)
 
 
 def parse_imported(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
-    """Return the resume in the bytes, which are an analyzer document or a JSON Resume.
+    """Parse the bytes of an analyzer document or a JSON Resume into a resume.
 
-    An analyzer document is handled as by `parse`. A JSON Resume is converted first: its warnings begin
-    with those of the conversion, and paths are paths in the JSON Resume. Raises what `parse` raises
-    (docs/format.md, JSON Resume).
+    A JSON Resume is converted first. Its warnings begin with the warnings of the conversion, and
+    paths refer to the JSON Resume (docs/format.md, JSON Resume). Raises the same errors as `parse`.
     """
     return _parse(body, accepted, converts=True)
 
 
 def check_stored(document: bytes) -> Names:
-    """Return the title, name and email address of a stored document, checked as strictly as a new one.
+    """Check a stored document as strictly as a new one, and return its names.
 
-    Section types beyond the table count as admitted, and its size is not checked, since an earlier
-    version added the fields that the service sets. Raises InvalidJson, CoverLetter or InvalidResume for
-    a document that the service cannot have stored.
+    All section types are allowed. The size is not checked, since an earlier version also stored the
+    fields that the service sets. Raises InvalidJson, CoverLetter or InvalidResume for a document
+    that the service cannot have stored.
     """
     stored = read_long_json(document)
-    # This includes the fields that the service sets, which are removed before the others are checked.
+    # Check this before the fields that the service sets are removed.
     _check_faithful(document, stored)
     sections = take_out(stored).get("sections") if type(stored) is dict else None
     present = frozenset(sections if type(sections) is dict else ())
@@ -102,10 +100,10 @@ def check_stored(document: bytes) -> Names:
 
 
 def stored_warnings(document: str | bytes, first_month: int | None) -> tuple[Issue, ...]:
-    """Return the warnings about a stored document, except those about fields that the service sets.
+    """Return the warnings about a stored document, except about fields that the service sets.
 
-    `first_month` is the number of January that was recorded, if any. At most 50, in document order, and then one that counts the rest. All section types of the document
-    count as admitted.
+    Return at most 50 warnings in document order; if there are more, another warning counts the
+    rest. All section types are allowed. `first_month` is the recorded number of January, if any.
     """
     stored = take_out(load_stored(document))
     accepted = Format(frozenset(stored["sections"]), first_month=first_month)
@@ -115,9 +113,9 @@ def stored_warnings(document: str | bytes, first_month: int | None) -> tuple[Iss
 def _parse(body: bytes, accepted: Format, *, converts: bool) -> Resume:
     if len(body) > accepted.max_bytes:
         raise TooLarge(limit_bytes=accepted.max_bytes)
-    if names := parse_plain(body, accepted.first_month):
-        return _resume(names, without_line_breaks(body), (), accepted.first_month)
-    body = bytes(without_mark(body))
+    if plain := parse_plain(body, accepted.first_month):
+        return _resume(*plain, (), accepted.first_month)
+    body = without_mark(body)
     document = read_json(body)
     if converts:
         if foreign := find_foreign_format(document):
@@ -139,7 +137,7 @@ def _check(body: bytes, document: Any, accepted: Format, *, is_stored: bool = Fa
         raise CoverLetter
     findings = validate(document, accepted, is_stored=is_stored)
     if findings.is_doubtful or findings.issues:
-        # Values of a wrong type were not examined, so bad JSON takes precedence over a bad resume.
+        # Invalid JSON takes precedence, and may be in values of a wrong type, which were skipped.
         _check_faithful(body, document)
         raise InvalidResume(findings.issues)
     return findings
@@ -192,8 +190,8 @@ _COVER_LETTER = re.compile(
 
 
 def is_cover_letter(document: dict[str, Any]) -> bool:
-    """Return whether a document says that it is a cover letter (docs/format.md, Cover letters)."""
-    # All marks of cover letters are unknown fields, which most documents do not have.
+    """Return whether a document is marked as a cover letter (docs/format.md, Cover letters)."""
+    # The marks of cover letters are unknown fields, which most documents do not contain.
     unknown = document.keys() - DOCUMENT.fields.keys()
     if unknown:
         marks = [mark for kind in _KIND_MARKS if type(mark := document.get(kind)) is str]
@@ -208,7 +206,7 @@ def is_cover_letter(document: dict[str, Any]) -> bool:
 
 
 def _names_cover_letter(name: str) -> bool:
-    # A body may have very many names, and nearly all differ in length.
+    # Compare the length first: a document can contain very many names, and most are too short.
     return len(name) >= len("coverletter") and bool(_COVER_LETTER.fullmatch(name.lower()))
 
 
@@ -242,7 +240,7 @@ def _check_sections(sections: dict[str, Any], accepted: Format, findings: Findin
     findings.scope.append("sections")
     for name, section in sections.items():
         if findings.are_full:
-            break  # the document is refused, and no more problems are reported
+            break  # the document is rejected, and further problems are not reported
         if name in SECTION_TYPES:
             SECTION_TYPES[name].kind.check(section, name, findings)
         elif name in accepted.extra_section_types:

@@ -1,8 +1,8 @@
-"""The table of the analyzer format: all fields and their kinds of values.
+"""Define the table of the analyzer format: all fields and the kinds of their values.
 
-The rule for a field is only here; docs/format.md has the same fields for users, and a test compares
-the two. Ranges, fonts and icons come from the public documentation of the service that the format
-belongs to; they only cause warnings.
+This module alone defines the rule for each field. docs/format.md lists the same fields for users; a
+test compares the two. Ranges, fonts and icons come from the public documentation of the service
+that the format belongs to; values outside them only cause warnings.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,16 +46,16 @@ LAYOUTS: Final = {
     "high_performer": "High Performer",
     "minimal": "Minimal",
 }
-"""Template names by the value of `style.layout`."""
+"""The names of the templates by the value of `style.layout`."""
 
 MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-"""Month names by the value of `fromMonth` and `toMonth`, which count from 0."""
+"""The names of the months by number, counted from 0."""
 
 COLUMNS: Final = {0: "left", 1: "right", 2: "third"}
-"""Column names by the value of a section's `column`; the third only in `MULTICOLUMN`."""
+"""The names of the columns by the value of `column`. Only `MULTICOLUMN` has a third column."""
 
 MULTICOLUMN: Final = "multicolumn"
 
@@ -68,7 +68,7 @@ HEADING_FONTS: Final = frozenset({
 })  # fmt: skip
 
 ICONS: Final = frozenset(Path(__file__).with_name("icons.txt").read_text("ascii").split())
-"""The fixed set of values of the icon field (docs/format.md, Sections), from a file with a name per line."""
+"""The known values of the field `icon` (docs/format.md, Sections)."""
 
 _TEXT = Text()
 _TEXTS = Listing(Text(), "strings")
@@ -77,11 +77,10 @@ _FLAG = Flag()
 
 
 def first_month(document: Any, recorded: int | None = None) -> int:
-    """Return the number of January in the dates of a document, valid or not: 0, or 1 if its months
-    count from 1. `recorded` is the number if it was known when the resume was created.
+    """Return the number of January in the dates of a document, which need not be valid: 0 or 1.
 
-    Otherwise a month 0 means that they count from 0, and without one a month 12 that they count from 1
-    (docs/format.md, Dates).
+    `recorded` is returned if the number was known when the resume was created. Otherwise, the
+    result is 1 only if the document contains a month 12 but no month 0 (docs/format.md, Dates).
     """
     if recorded is not None:
         return recorded
@@ -149,7 +148,7 @@ SECTION_FIELDS: Final[Mapping[str, Kind]] = {
     "order": _NUMBER,
     "name": _TEXT,
 }
-"""The fields of a section of any type, except `items`."""
+"""The fields that sections of all types have, except `items`."""
 
 
 def _section(own_fields: Mapping[str, Kind], item: Kind) -> Group:
@@ -162,16 +161,16 @@ def _section(own_fields: Mapping[str, Kind], item: Kind) -> Group:
 
 
 EXTRA_SECTION: Final = _section(SECTION_FIELDS, OPAQUE)
-"""A section of an extra type, which the settings admit."""
+"""A section of an extra type, which the settings allow."""
 
 
 class SectionType:
-    """A row of the table: the name of a section type, and the fields of its items.
+    """A row of the table: a section type and its fields.
 
-    `heading` is shown for a section without a name. `fields` are those of its items, `own_fields` those
-    of the section itself, except `items`. `added` are those of `fields` that release 1.0.0 did not know.
-    `show_flags` has the flag that decides whether a field is shown, by field: showDescription for
-    description. `kind` is the kind of a whole section.
+    `heading` is shown for a section without a name. `fields` are the fields of an item, and
+    `own_fields` are the fields of the section itself, except `items`. `added` lists the item fields
+    that release 1.0.0 did not know. `show_flags` maps each field to its show flag, for example
+    description to showDescription. `kind` checks a section.
     """
 
     def __init__(
@@ -204,7 +203,7 @@ _NOT_TEXT: Final[Mapping[str, Kind]] = {
     "pieces": _NUMBER,
     "tags": _TEXTS,
 }
-"""The kinds of items' fields that are not texts, in all sections."""
+"""The kinds of the item fields that are not texts."""
 
 _TAG_EXTRAS: Final[Mapping[str, Kind]] = {"layoutMode": OPAQUE, "showBulletMarker": OPAQUE}
 
@@ -276,7 +275,7 @@ SECTION_TYPES: Final = {
         ),
     )
 }
-"""The 26 section types by name, in the order of docs/format.md."""
+"""The 26 built-in section types by name, in the order of docs/format.md."""
 
 DOCUMENT: Final = Group(
     {
@@ -293,15 +292,15 @@ DOCUMENT: Final = Group(
     not_null=frozenset({"header", "sections"}),
     required=dict.fromkeys(("header", "sections"), "must be an object"),
 )
-"""A whole resume, without sections of extra types."""
+"""A resume without sections of extra types."""
 
 _BY_LOWERED_NAME: Final = {name.lower(): name for name in SECTION_TYPES}
 _LONGEST_NAME_CHARS: Final = max(map(len, SECTION_TYPES))
 
 
 def nearest_section_type(name: str) -> str | None:
-    """Return the known section type that was probably meant, ignoring case; None if none is close."""
-    # A name of twice the length is not close to any, and long names take long to compare.
+    """Return the most similar section type, ignoring case, or None if none is similar."""
+    # Skip long names: they are not similar to any type, and comparing them is slow.
     if len(name) > 2 * _LONGEST_NAME_CHARS:
         return None
     near = get_close_matches(name.lower(), _BY_LOWERED_NAME, n=1)
@@ -310,19 +309,19 @@ def nearest_section_type(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The analyzer format as one installation accepts it, by its settings."""
+    """The analyzer format as the settings define it."""
 
     extra_section_types: frozenset[str] = frozenset()
-    """Section types beyond the 26 of the table; their items are kept as they are."""
+    """Section types in addition to the 26 built-in types. Their items are kept unchanged."""
 
     max_bytes: int = 2 * 1024 * 1024
-    """The maximum size of a request body, in bytes; a larger one is refused unread."""
+    """The maximum size of a request body. A larger body is rejected without being read."""
 
     first_month: int | None = None
-    """The number of January in what the analyzer writes: 0 or 1; None if each document tells."""
+    """The analyzer's number for January (0 or 1). If None, it is determined for each document."""
 
     def for_account(self, first_month: int | None) -> "Format":
-        """Return the format of an account, with the number of January that it sets, if any."""
+        """Return the format for an account. None means that it does not set `first_month`."""
         if first_month in (None, self.first_month):
             return self
         return replace(self, first_month=first_month)

@@ -1,12 +1,10 @@
-"""Parsing of JSON that every store and every client can keep unchanged.
+"""Parse JSON, and reject what a store or client could not keep unchanged (docs/format.md, JSON).
 
-The parser refuses most of what must be rejected: other encodings, NaN, Infinity, lone surrogates,
-duplicate keys, control characters, trailing content. The rest is found in two steps. `is_faithful`
-only returns whether parsed values are acceptable, as it runs for every unknown field;
-`refuse_unfaithful` then reads the bytes again to find the reason and offset. U+0000 is looked for in
-the bytes first, since it can be in any string or key.
-
-The list of what is refused is in docs/format.md (JSON).
+The parser rejects most of it: other encodings, NaN, Infinity, lone surrogates, duplicate keys,
+control characters, trailing content. Numbers and depth are checked in two steps: `is_faithful` only
+returns whether parsed values are acceptable, since it is called for every unknown field;
+`refuse_unfaithful` then reads the bytes again to find the reason and offset. U+0000 is searched for
+in the bytes, since it can be in any string or key.
 """
 
 import re
@@ -21,19 +19,19 @@ from resumes.errors import InvalidJson
 
 MAX_DEPTH = 32
 MAX_VALUES = 120_000
-"""The maximum number of values. A resume has some hundreds, and a section with only tags 100,000. A body
-with more takes far longer to read than its size suggests, while other requests wait."""
+"""The maximum number of values. A typical resume has a few hundred, and a section full of tags has
+100,000. Reading more values would take so long that other requests wait."""
 
 MAX_FIELDS = 50_000
-"""The maximum number of fields, which cost more."""
+"""The maximum number of fields, which take longer to read than other values."""
 
 MAX_TOKENS = 20_000
-"""How many tokens are searched for the offset of a number that cannot be kept."""
+"""The number of tokens that are searched for the reason why a document cannot be stored."""
 
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**63 - 1
 
-# The first bytes of files in other formats, and the names of these formats.
+# The first bytes of other file formats, and what the message says about them.
 _FOREIGN = {
     b"%PDF": "a PDF, not JSON",
     b"PK\x03\x04": "a ZIP archive or an office document, not JSON",
@@ -41,21 +39,21 @@ _FOREIGN = {
 }
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MISPLACED_MARK = "a byte order mark, which is allowed only at the beginning"
-# By a byte order mark, or by the zeros in text that begins with two ASCII characters.
+# Text in these encodings begins with a byte order mark, or with ASCII characters and zero bytes.
 _UTF_32 = re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]", re.DOTALL)
 _UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]", re.DOTALL)
 _NOT_NUMBERS = re.compile(rb"-?(?:NaN|Infinity)")
-# An escaped backslash before it makes "u0000" plain text.
+# After an escaped backslash, "u0000" is plain text.
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
-# An unterminated string matches too, or each quote in it would be tried as the beginning of a string.
+# Unterminated strings match too: otherwise, the search would try to match from each quotation mark.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _TOKEN = re.compile(_STRING + rb"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)", re.DOTALL)
 
 
 def _up_to(separator: bytes, number: int) -> re.Pattern[bytes]:
-    """Return the pattern that matches up to this separator outside of strings, counted from 1.
+    """Return a pattern that matches up to the separator with this number, outside strings.
 
-    It is possessive throughout, so that it needs no backtracking and no memory.
+    All quantifiers are possessive, so that matching needs neither backtracking nor memory.
     """
     between = b'[^"%b]*+' % separator
     step = b"%b(?:%b%b)*+%b" % (between, _STRING, between, separator)
@@ -66,20 +64,19 @@ _TOO_MANY_VALUES = _up_to(b",", MAX_VALUES)
 _TOO_MANY_FIELDS = _up_to(b":", MAX_FIELDS + 1)
 _LOCATED_MESSAGE = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
 _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
-# An integer with more characters than this, including the sign, is out of range.
+# An integer with more characters, including the sign, is out of range.
 _MAX_INTEGER_CHARS = len(str(MIN_INTEGER))
 
 _BLOCK_BYTES = 4_096
 
 
-def without_mark(text: bytes | bytearray) -> bytes | bytearray:
-    """Return the text with blanks instead of a byte order mark at its beginning, so that offsets stay
-    the same."""
+def without_mark(text: bytes) -> bytes:
+    """Replace a byte order mark at the beginning with spaces, so that offsets do not change."""
     return b"   " + text[3:] if text.startswith(BYTE_ORDER_MARK) else text
 
 
-def find_foreign_encoding(text: bytes | bytearray) -> str | None:
-    """Return the message about text in UTF-16 or UTF-32, with what to do; None for other text."""
+def find_foreign_encoding(text: bytes) -> str | None:
+    """Return the message and advice for text in UTF-16 or UTF-32, or None for other text."""
     for encoding, beginning in (("UTF-32", _UTF_32), ("UTF-16", _UTF_16)):
         if beginning.match(text):
             return f"{encoding}, not UTF-8: save it as UTF-8"
@@ -91,7 +88,7 @@ def read_json(body: bytes) -> Any:
 
     Depth and the range of numbers are not checked: see `is_faithful`.
     """
-    # Counting commas is fast; texts have them too, so too many only cause a closer check.
+    # Counting commas is fast. Texts can contain commas, so the pattern then checks exactly.
     if body.count(b",") >= MAX_VALUES:
         _refuse_many(body, _TOO_MANY_VALUES, f"more than {MAX_VALUES:,} values")
     if body.count(b":") > MAX_FIELDS:
@@ -100,9 +97,9 @@ def read_json(body: bytes) -> Any:
 
 
 def read_long_json(body: bytes) -> Any:
-    """Parse the bytes as `read_json` does, with any number of values and fields."""
+    """Parse the bytes like `read_json`, but without limits for the numbers of values and fields."""
     try:
-        # The parser's cache outlives the call: it may keep keys, but no personal data.
+        # The parser's cache outlives the call, so it may contain keys but no personal data.
         value = jiter.from_json(
             body, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys"
         )
@@ -119,9 +116,9 @@ def _refuse_many(body: bytes, too_many: re.Pattern[bytes], reason: str) -> None:
 
 
 def is_faithful(value: Any, depth: int = 1) -> bool:
-    """Return whether every number in a parsed value is in range and it is not nested too deeply.
+    """Return whether all numbers in a parsed value are in range and it is not nested too deeply.
 
-    `depth` is the depth of the value itself, 1 for the whole document.
+    `depth` is the depth of the value itself; the document has depth 1.
     """
     level = [value]
     while level:
@@ -143,10 +140,9 @@ def is_faithful(value: Any, depth: int = 1) -> bool:
 
 
 def refuse_unfaithful(body: bytes) -> None:
-    """Raise InvalidJson for the first number out of range or level too deep; do nothing if there is none
-    near the beginning.
+    """Raise InvalidJson for the first number out of range or the first value nested too deeply.
 
-    The bytes need to be JSON only up to that offset.
+    Do nothing if neither is in the first tokens. The bytes need to be valid JSON only up to there.
     """
     depth = 0
     for token in islice(_TOKEN.finditer(body), MAX_TOKENS):
@@ -170,7 +166,7 @@ def _out_of_range(number: bytes) -> str | None:
 
 
 def _refuse(body: bytes, message: str) -> NoReturn:
-    """Raise InvalidJson for the parser's message, in our words."""
+    """Raise InvalidJson with a clearer message than the parser's."""
     if not body.strip(b" \t\r\n"):
         raise _invalid("the body is empty", 0)
     if encoding := find_foreign_encoding(body):
@@ -192,7 +188,7 @@ def _refuse(body: bytes, message: str) -> NoReturn:
     offset = len(body) if is_cut_short else _offset(body, int(line), int(column))
     if body.startswith(BYTE_ORDER_MARK, offset):
         raise _invalid(MISPLACED_MARK, offset)
-    # A preceding sign was read as part of a number.
+    # The parser may have read a sign before NaN or Infinity as a part of a number.
     for start in (max(offset - 1, 0), offset):
         if not_a_number := _NOT_NUMBERS.match(body, start):
             raise _invalid(f"{not_a_number[0].decode()} is not a JSON number", start)
@@ -211,9 +207,9 @@ def _reason(message: str) -> str:
 
 
 def _offset(body: bytes, line: int, column: int) -> int:
-    """Return the byte offset of the parser's line and column, which count from 1, in bytes."""
+    """Return the byte offset for the parser's line and column in bytes, which both count from 1."""
     start, left = 0, line - 1
-    # In blocks, since a body may have only line ends.
+    # Count in blocks, since a body can consist of only line breaks.
     while (here := body.count(b"\n", start, start + _BLOCK_BYTES)) < left and start < len(body):
         left -= here
         start += _BLOCK_BYTES

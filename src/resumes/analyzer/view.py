@@ -1,8 +1,8 @@
-"""Views of a stored resume: for API clients, for people, and complete for its owner.
+"""Create the views of a stored resume for API clients and for people, and the complete document.
 
-`isImported`, `record` and `show*` are set here, when a client reads a whole resume, and are ignored
-in stored documents, since an earlier version stored them, and clients may send them (docs/format.md,
-What the service sets; docs/api.md, One resume).
+This module sets `isImported`, `record` and `show*` when a client reads a whole resume. In stored
+documents, it ignores these fields: an earlier version stored them, and clients can send them
+(docs/format.md, What the service sets; docs/api.md, One resume).
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from resumes.errors import StoreIncompatible
 
 
 def load_stored(document: str | bytes) -> dict[str, Any]:
-    """Return a stored document as it is. Raises StoreIncompatible if it is damaged."""
+    """Parse a stored document. Raises StoreIncompatible if it is damaged."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         stored: dict[str, Any] = orjson.loads(document)
         if type(stored["header"]) is type(stored["sections"]) is dict:
@@ -44,12 +44,12 @@ def load_stored(document: str | bytes) -> dict[str, Any]:
 
 
 def public_json(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> bytes:
-    """Return `{header, sections, title?, style?}` and the unknown fields of a stored document as JSON,
-    in the form that create accepts: created again, it gives the same.
+    """Return `{header, sections, title?, style?}` and the unknown fields of a document as JSON.
 
-    Hidden fields and those that the service sets are left out. A completely hidden item stays `{}`, a
-    shown list keeps its entries as sent, and an unknown field, at any level, its notation. Sections
-    of types that are not (or no longer) admitted are left out.
+    A resume that is created from this JSON has the same public JSON. Hidden fields, fields that the
+    service sets, and sections of types that are not (or no longer) allowed are omitted. A
+    completely hidden item becomes `{}`. A shown list keeps its entries as they were sent, and
+    unknown fields keep their exact notation at all levels.
     """
     unknown: list[str] = []
     view = _view(load_stored(document), accepted, unknown)
@@ -59,9 +59,9 @@ def public_json(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> byt
 def shown_view(
     document: str | bytes, accepted: Format = DEFAULT_FORMAT, recorded: int | None = None
 ) -> dict[str, Any]:
-    """Return the document of `public_json`, without unknown fields and with months counted from 0.
+    """Return the document of `public_json` without unknown fields. Its months count from 0.
 
-    `recorded` is as in `first_month`.
+    `recorded` has the same meaning as in `first_month`.
     """
     stored = load_stored(document)
     view = _view(stored, accepted)
@@ -72,8 +72,9 @@ def shown_view(
 
 
 def _count_from_0(item: dict[str, Any]) -> None:
-    """Change the months of an item's dates to count from 0 instead of 1. A month 0 is left out; other
-    invalid months stay."""
+    """Renumber the months of an item's dates from 0 instead of 1.
+
+    A month 0 is removed; other invalid months are not changed."""
     if dates := item.get("dateRange"):
         item["dateRange"] = {
             name: value - 1 if name in _MONTHS and value in range(1, 13) else value
@@ -86,7 +87,7 @@ _MONTHS: Final = ("fromMonth", "toMonth")
 
 
 def _exact(view: dict[str, Any], document: str | bytes) -> dict[str, Any]:
-    """Return the view of the document with unknown fields in their own notation, for orjson."""
+    """Return the view for orjson, with unknown fields exactly as in the document's text."""
     text = document if isinstance(document, bytes) else document.encode()
     exact: dict[str, Any] = DOCUMENT.exact(view, Raw(text))
     return exact
@@ -130,7 +131,7 @@ def _public_section(
 def _iter_admitted(
     document: Mapping[str, Any], admitted: Format
 ) -> Iterator[tuple[str, Mapping[str, Any], SectionType | None]]:
-    """Yield the sections of admitted types, each with the row of the table, None if it has none."""
+    """Yield the sections of allowed types. The section type is None for extra types."""
     for name, section in document["sections"].items():
         if name in SECTION_TYPES or name in admitted.extra_section_types:
             yield name, section, SECTION_TYPES.get(name)
@@ -138,27 +139,28 @@ def _iter_admitted(
 
 @dataclass(frozen=True, slots=True)
 class ShownSection:
-    """A section in the form that is shown to people."""
+    """A section as it is shown to people."""
 
     type: str
     heading: str
-    """The section's name, else the default heading of its type."""
+    """The section's name, or the default heading of its type if it has no name."""
 
     column: int
-    """0 left, 1 right, 2 third."""
+    """0 is the left, 1 the right and 2 the third column."""
 
     items: tuple[Mapping[str, Any], ...]
-    """The shown fields of each item, in the order of the table, or for extra section types as sent.
-    Blank list entries and items without a shown field are left out."""
+    """The shown fields of each item in the order of the table, or for extra section types as they
+    were sent. Blank list entries and items without a shown field are omitted."""
 
 
 def iter_sections(
     document: Mapping[str, Any], accepted: Format = DEFAULT_FORMAT, recorded: int | None = None
 ) -> Iterator[ShownSection]:
-    """Yield the sections of a document, stored or public, in reading order, months counted from 0.
+    """Yield the sections of a stored or public document in reading order. Months count from 0.
 
-    The order is by ascending `order`, then sections without one, and otherwise as they were sent
-    (docs/format.md, Sections). `recorded` is as in `first_month`.
+    Sections are sorted by `order`, and sections without `order` come last. Otherwise, they are in
+    the order in which they were sent (docs/format.md, Sections). `recorded` has the same meaning as
+    in `first_month`.
     """
     admitted = sorted(
         _iter_admitted(document, accepted),
@@ -187,7 +189,7 @@ def _shown_item(item: Any, section_type: SectionType | None) -> dict[str, Any]:
 
 
 def _without_blanks(value: Any) -> Any:
-    """Return a value without the nulls, empty strings, empty lists and empty objects inside it."""
+    """Remove nulls, empty strings, empty lists and empty objects inside a value."""
     if isinstance(value, dict):
         kept = {key: _without_blanks(each) for key, each in value.items()}
         return {key: each for key, each in kept.items() if not _is_blank(each)}
@@ -201,13 +203,13 @@ def _is_blank(value: Any) -> bool:
 
 
 def sent_json(document: str | bytes) -> bytes:
-    """Return the stored document as JSON as it was sent, without the fields that the service sets."""
+    """Return the stored document as it was sent, but without the fields that the service sets."""
     return orjson.dumps(_exact(take_out(load_stored(document)), document))
 
 
 def whole_json(document: str | bytes) -> bytes:
-    """Return the whole stored document as JSON, with hidden and unknown fields, and with the fields that
-    the service sets at the end of each item and of the document."""
+    """Return the complete stored document as JSON, with hidden and unknown fields. The fields that
+    the service sets are at the end of each item and of the document."""
     view = _exact(take_out(load_stored(document)), document)
     for section_type, item in _iter_items(view):
         shown = shown_fields(item, section_type.fields)
@@ -218,8 +220,9 @@ def whole_json(document: str | bytes) -> bytes:
 
 
 def take_out(stored: dict[str, Any]) -> dict[str, Any]:
-    """Remove the fields that the service sets from the document, and return it. Parts that do not have
-    the form of a resume are left as they are."""
+    """Remove the fields that the service sets from the document, and return it.
+
+    Parts of the document that do not have the form of a resume are not changed."""
     stored.pop("isImported", None)
     for section_type, item in _iter_items(stored):
         for field in section_type.item.set_by_service:
@@ -239,8 +242,8 @@ def _iter_items(stored: Mapping[str, Any]) -> Iterator[tuple[SectionType, dict[s
 
 MAX_FILENAME_BYTES = 120
 
-# Control, bidirectional and other invisible characters, and those with a meaning in paths or on
-# common file systems.
+# Control, bidirectional and other invisible characters, and characters that have a special meaning
+# in paths or on common file systems.
 _UNSAFE_CHARS = (
     r"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r'\U000e0000-\U000e007f<>:"/\\|?*'
@@ -250,18 +253,18 @@ _UNSAFE_OR_BLANK = re.compile(rf"[{_UNSAFE_CHARS}\s]")
 
 
 class Names(NamedTuple):
-    """The title, name and email address in a resume; None when absent."""
+    """The title, name and email address in a resume. Each is None if it is missing."""
 
     title: str | None
     name: str | None
-    """`header.name`. Neither is blank."""
+    """`header.name`. Neither this nor the title is blank."""
 
     email: str | None
-    """`header.email`; may be empty."""
+    """`header.email`, which may be empty."""
 
 
 def list_title(title: str | None, name: str | None) -> str:
-    """Return the title that a list shows; blank counts as absent (docs/format.md, Names)."""
+    """Return the title that lists show. Ignore a blank title or name (docs/format.md, Names)."""
     if title and not title.isspace():
         return title
     if name and not name.isspace():
@@ -270,10 +273,10 @@ def list_title(title: str | None, name: str | None) -> str:
 
 
 def filename(title: str | None, name: str | None) -> str:
-    """Return a file name for downloads that is safe everywhere: `AdaLovelaceResume.pdf`.
+    """Return a file name for downloads that is valid everywhere, such as `AdaLovelaceResume.pdf`.
 
-    Made from the name, else from the title, else `Resume.pdf`; NFC, at most 120 bytes of UTF-8
-    (docs/format.md, Names).
+    It is created from the name or, if there is none, from the title; without both, it is
+    `Resume.pdf`. It is in NFC and at most 120 bytes of UTF-8 long (docs/format.md, Names).
     """
     if name and (stem := _without(_UNSAFE_OR_BLANK, name)):
         return _cut(stem, "Resume.pdf")
@@ -283,7 +286,7 @@ def filename(title: str | None, name: str | None) -> str:
 
 
 def attachment(name: str) -> str:
-    """Return the Content-Disposition header for a download with any name (RFC 6266)."""
+    """Return the Content-Disposition header for a download with this name (RFC 6266)."""
     suffix = name.rpartition(".")[2]
     plain = (
         name if name.isascii() and name.isprintable() and '"' not in name else f"Resume.{suffix}"
@@ -292,7 +295,7 @@ def attachment(name: str) -> str:
 
 
 def is_filename(text: str) -> bool:
-    """Return whether `filename` may have returned the text, so that it is safe everywhere."""
+    """Return whether the text can be a result of `filename`, so that it is valid everywhere."""
     return (
         text.endswith(".pdf")
         and not text.startswith((".", " "))
@@ -302,7 +305,7 @@ def is_filename(text: str) -> bool:
 
 
 def _without(unwanted: re.Pattern[str], text: str) -> str:
-    # Removing characters can bring a letter and its accent together, hence NFC again.
+    # Normalize again: removing characters can join a letter with its accent.
     return normalize("NFC", unwanted.sub("", normalize("NFC", text))).strip(" ").lstrip(". ")
 
 
@@ -315,10 +318,10 @@ TO: Final = " \N{EN DASH} "
 
 
 def date_range(fields: Mapping[str, Any]) -> str:
-    """Return `Jan 2015 to present`, with an en dash for "to"; empty if both dates are unknown.
+    """Return a text like `Jan 2015 to present`, but with an en dash instead of "to".
 
-    Months count from 0: 0 is January (docs/format.md, Dates). English everywhere, so
-    that a resume reads the same on every machine.
+    The text is empty if both dates are unknown. Months count from 0 (docs/format.md, Dates). The
+    text is always English, so that a resume looks the same on every machine.
     """
     start = _instant(fields.get("fromYear"), fields.get("fromMonth"))
     end = _instant(fields.get("toYear"), fields.get("toMonth"))
@@ -340,5 +343,5 @@ def _instant(year: float | None, month: float | None) -> str:
 
 
 def plain_number(number: float) -> str:
-    """Return the number without a zero fraction: `2015` for 2015.0."""
+    """Format the number without a zero fraction: 2015.0 as `2015`."""
     return str(int(number)) if number == int(number) else str(number)

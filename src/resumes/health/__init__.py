@@ -1,1 +1,1 @@
-"""Checks of an installation: each finding has a remedy. Imports no user interface."""
+"""Check an installation. This package imports no user interface."""

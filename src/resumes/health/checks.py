@@ -1,4 +1,4 @@
-"""All checks of `resumes doctor` and the Health screen, in order; those of settings, home and disk."""
+"""Run all checks of `resumes doctor` and the Health screen, and check settings, home and disk."""
 
 import contextlib
 import heapq
@@ -28,13 +28,13 @@ from resumes.store.store import Store
 
 MAX_ACCOUNTS: Final = 50
 MAX_RESUMES: Final = 20
-"""How many of the newest resumes of each large account have their names checked."""
+"""The number of newest resumes in each large account whose names are checked."""
 
 MAX_SAMPLE_CHARS: Final = 20
 
 
 def read_names(store: Store) -> Sequence[str]:
-    """Return names and titles of the newest resumes in the largest accounts."""
+    """Return the names and titles of the newest resumes in the largest accounts."""
     known = accounts.list_accounts(store)
     largest = heapq.nlargest(MAX_ACCOUNTS, known, key=lambda account: account.resume_count)
     return [
@@ -90,9 +90,9 @@ def _samples(names: Iterable[str]) -> tuple[tuple[Script, str], ...]:
 def _find_missing(
     samples: tuple[tuple[Script, str], ...], folders: tuple[Path, ...], fonts: bytes
 ) -> list[Script]:
-    """Return the scripts whose samples no font has, by drawing them. Raises RenderingFailed.
+    """Render the samples, and return the scripts that no font supports. Raises RenderingFailed.
 
-    `fonts` changes when fonts are installed or removed; the result is cached until then.
+    The result is cached until fonts are installed or removed, which changes `fonts`.
     """
     with contextlib.closing(Renderer(folders)) as renderer:
         return [
@@ -109,8 +109,8 @@ MIN_FREE_BYTES = 500 * 1024 * 1024
 def iter_findings(installation: Installation, cache: QueryCache | None = None) -> Iterator[Finding]:
     """Run all checks, in the order of their dependencies.
 
-    `cache` keeps the answers of slow queries for the next call; without it all are run. Commands in
-    findings have this installation's flags. Raises StoreUnavailable for a user without a home.
+    `cache` keeps the results of slow queries for the next call. Commands in findings have this
+    installation's flags. Raises StoreUnavailable for a user without a home.
     """
     for finding in _iter_findings(installation, cache or QueryCache()):
         remedy = finding.remedy and installation.typeable(finding.remedy)
@@ -130,7 +130,7 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
     yield check_disk(settings.home)
     yield from iter_branding_findings(settings.home)
     address: Address | None = None
-    with contextlib.suppress(InvalidArgument):  # opening the store will raise it too
+    with contextlib.suppress(InvalidArgument):  # opening the store raises the same error
         address = parse_address(settings.database_url)
     path = address.path if isinstance(address, SqliteAddress) else None
     if path is not None:
@@ -140,7 +140,7 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
             yield old_files
             if not path.exists():
                 return
-        try:  # a file that must not be opened
+        try:  # report a file that must not be opened
             refuse_special_files(path)
             refuse_mount_point(path)
             refuse_second_name(path)
@@ -206,7 +206,7 @@ def _iter_store_findings(
 
 
 def check_analyzer(command: Sequence[str]) -> Finding:
-    """Check that the user's analyzer is a program that this user can run."""
+    """Check that the configured analyzer is a program that this user can run."""
     try:
         return Finding("analyzer", find_program(command))
     except AnalysisFailed as error:
@@ -232,7 +232,7 @@ def check_home(installation: Installation, home: Path) -> Finding:
 
 
 def iter_branding_findings(home: Path) -> Iterator[Finding]:
-    """Find what is broken in the house styles of accounts."""
+    """Find broken files in the house styles of accounts."""
     with contextlib.suppress(OSError):
         for folder in sorted((home / branding.FOLDER).iterdir()):
             for problem in branding.load_branding(home, folder.name).problems:
@@ -245,7 +245,7 @@ def iter_branding_findings(home: Path) -> Iterator[Finding]:
 
 
 def check_disk(home: Path) -> Finding:
-    """Check that the disk of the home, or of its future path, has room."""
+    """Check that the disk of the home has free space, even if the home does not exist yet."""
     place = next(path for path in (home, *home.absolute().parents) if os.access(path, os.F_OK))
     free = free_bytes(place)
     text = f"{free / 1024**3:,.1f} GiB free"

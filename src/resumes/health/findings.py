@@ -1,4 +1,4 @@
-"""Findings of checks, owners of paths, and an installation's commands as a user types them."""
+"""Define findings, and the remedies and commands that they suggest."""
 
 import os
 import pwd
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from resumes.watched_folder import shown_root
 
-if TYPE_CHECKING:  # a command that only names another one should not wait for these
+if TYPE_CHECKING:  # importing these would slow down commands that only name others
     from resumes.settings import Settings
     from resumes.store.store import Store
 
 MAX_NAMED = 10
-"""The maximum number of things that a finding names; others are counted."""
+"""The maximum number of items that a check names. Further items are only counted."""
 
 
 class Severity(StrEnum):
-    """How bad a finding is, from best to worst."""
+    """The severity of a finding, from best to worst."""
 
     OK = "ok"
     WARNING = "warning"
@@ -34,11 +34,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check. `remedy` is None if all is well.
+    """The result of a check. `remedy` is None if nothing needs to be done.
 
-    `command` is the line of the remedy that can be typed as it is, or None. `is_warning` means that
-    nothing is broken in spite of the remedy. `about` distinguishes the findings of one subject, the
-    same in each check: an account, a folder, the id of a key.
+    `command` is the command in the remedy, as it can be typed, or None. `is_warning` means that
+    nothing is broken although there is a remedy. `about` distinguishes the findings with the same
+    subject and does not change between checks: it is an account, a folder or the ID of a key, for
+    example.
     """
 
     subject: str
@@ -48,11 +49,11 @@ class Finding:
     is_warning: bool = False
     about: str = ""
     is_idle: bool = False
-    """Whether it is about something that is not running and need not be: neither wrong nor ok."""
+    """Whether the subject is not running and need not be, so that it is neither wrong nor ok."""
 
     @property
     def severity(self) -> Severity:
-        """Return how bad it is."""
+        """Return the severity, which depends on the remedy."""
         if self.remedy is None:
             return Severity.OK
         return Severity.WARNING if self.is_warning else Severity.ERROR
@@ -61,12 +62,12 @@ class Finding:
 def warning(
     subject: str, text: str, remedy: str, command: str | None = None, *, about: str = ""
 ) -> Finding:
-    """Return a finding that the operator should act on, although nothing is broken."""
+    """Return a finding that requires action by the operator, although nothing is broken."""
     return Finding(subject, text, remedy, command, is_warning=True, about=about)
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
-    """Return the finding in the form that `--json` prints. `ok` is false only if something is broken."""
+    """Return the finding as `--json` prints it. `ok` is false only if something is broken."""
     return {
         "subject": finding.subject,
         "ok": finding.severity is not Severity.ERROR,
@@ -76,15 +77,15 @@ def as_json(finding: Finding) -> dict[str, Any]:
 
 
 _COMMAND = re.compile(r"`resumes (?!-)([^`]+)`")
-"""A command in a message, without the flags that select an installation."""
+"""A command in a message, which lacks the flags that select an installation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """An installation: functions that return its settings, its store and its command lines.
+    """An installation, with functions that return its settings, its store and its command lines.
 
-    `settings` and `store` raise the ResumesErrors of loading and opening them. `store` may return a
-    store that stays open after its block. `command_line` quotes words for a shell.
+    `settings` and `store` raise ResumesErrors if they cannot be loaded or opened. `store` may
+    return a store that stays open after its `with` block. `command_line` quotes words for a shell.
     """
 
     settings: "Callable[[], Settings]"
@@ -92,15 +93,15 @@ class Installation:
     command_line: Callable[..., str]
 
     def watches(self, root: str | None) -> bool:
-        """Return whether the folder is the home's inbox; None stands for the inbox.
+        """Return whether the folder is the home's inbox. None means the inbox.
 
-        No command is named for another folder: it may be another store's, and watching it would import
-        its files into this one.
+        Findings suggest no command for other folders: a folder may belong to another store, and
+        watching it would import its files into this store.
         """
         return root in (None, shown_root(os.path.realpath(self.settings().inbox)))
 
     def how_to_watch(self, root: str | None) -> str:
-        """Return how to start an importer for files of the folder, as the end of a sentence."""
+        """Return the end of a sentence that explains how to start an importer for the folder."""
         if self.watches(root):
             return f"start one with `{self.command_line('up')}`"
         return (
@@ -109,18 +110,18 @@ class Installation:
         )
 
     def remedy(self, sentence: str, *words: str) -> tuple[str, str]:
-        """Return a remedy that ends in a command, and the command, as a `Finding` takes them."""
+        """Return a remedy that ends with the command, and the command, for a `Finding`."""
         command = self.command_line(*words)
         return f"{sentence}: {command}", command
 
     def typeable(self, text: str) -> str:
-        """Return the text with this installation's flags in the commands that it names."""
+        """Add this installation's flags to the commands in the text."""
         program = self.command_line().rstrip()
         return _COMMAND.sub(lambda found: f"`{program} {found[1]}`", text)
 
 
 def installation_of(store: "Store", settings: "Settings", program: str) -> Installation:
-    """Return the installation of an open store. `program` is how commands begin, quoted."""
+    """Return the installation of an open store. `program` is the quoted beginning of commands."""
 
     def command_line(*words: str) -> str:
         return f"{program} {shlex.join(words)}"
@@ -129,10 +130,10 @@ def installation_of(store: "Store", settings: "Settings", program: str) -> Insta
 
 
 def remedy_for(path: Path, user_id: int | None = None) -> str:
-    """Return how this user, or `user_id`, can be given access to the file or folder.
+    """Return how to give this user, or the user `user_id`, access to the file or folder.
 
-    A user who does not own it is more likely the wrong user than the owner is; only a folder may have
-    been created by another user for this one.
+    If the user does not own it, the wrong user is probably running the command. Only a folder may have
+    been created by another user for this user.
     """
     user_id = os.getuid() if user_id is None else user_id
     try:
@@ -149,7 +150,7 @@ def remedy_for(path: Path, user_id: int | None = None) -> str:
 
 
 def user_name(user_id: int) -> str:
-    """Return the name of the user, or the number if there is no name."""
+    """Return the name of the user, or the ID if the user has no name."""
     try:
         return pwd.getpwuid(user_id).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""Checks of imports: the inbox and what importers ignore there, files, requests, and importers."""
+"""Check imports: the inbox and its ignored files, failed and held files, requests and importers."""
 
 import math
 import os
@@ -37,11 +37,11 @@ from resumes.watched_names import (
     is_temporary,
 )
 
-# The inbox
+# Checks of the inbox.
 
 
 def check_inbox_owner(installation: Installation, store: Store, inbox: Path) -> Finding | None:
-    """Return the finding on an inbox that belongs to another store; None if it does not."""
+    """Find out whether the inbox belongs to another store."""
     try:
         other = watched_folder.find_other(inbox, watched_folder.owner_of(store))
     except OSError as error:
@@ -59,7 +59,7 @@ def check_inbox_owner(installation: Installation, store: Store, inbox: Path) -> 
 def iter_inbox_findings(
     installation: Installation, inbox: Path, accounts: Set[str]
 ) -> Iterator[Finding]:
-    """Check that the importer can move all files of the inbox, and find those that it ignores.
+    """Check that the importer can move all files in the inbox, and find the files that it ignores.
 
     `accounts` are the names and former names of all accounts.
     """
@@ -84,7 +84,7 @@ def iter_inbox_findings(
         if not is_outcome(path.name)
         and not is_hidden(path.name)
         and path.name not in accounts
-        # The folder of an account that was deleted may be left empty.
+        # A deleted account may leave an empty folder.
         and any(files for _, _, files in os.walk(path))
     ]
     for name in unknown[:MAX_NAMED]:
@@ -113,20 +113,20 @@ def _check_unknown_folder(installation: Installation, name: str, accounts: Set[s
 def find_old_done(
     installation: Installation, inbox: Path, by_folder: Mapping[str, int], now_us: int
 ) -> Finding | None:
-    """Return the finding on done files that an importer should have deleted; None if there are none.
+    """Find done files that an importer should have deleted.
 
-    `by_folder` has the days for which accounts' plans keep resumes, by the accounts' folders.
+    `by_folder` maps accounts' folders to the number of days for which their plans keep resumes.
     """
     done = inbox / watched_folder.DONE
     for folder, days in sorted(by_folder.items()):
-        # An importer deletes the files of a day after the last resume of the day is due.
+        # An importer deletes the files of a day when the last resume of that day has expired.
         first_kept = later(now_us, -timedelta(days=days + 1))[:10]
         with suppress(OSError):
             day = min((path.parent.name for path in done.glob(f"*/{folder}")), default=first_kept)
             if day < first_kept:
                 return warning(
                     "inbox",
-                    f"{done} has files of {folder} from {day}, which its plan keeps for {counted(days, 'day')}",
+                    f"{done} still has files of {folder} from {day}, but its plan keeps them for {counted(days, 'day')}",
                     f"An importer deletes them: {installation.how_to_watch(None)}",
                     about=watched_folder.DONE,
                 )
@@ -137,7 +137,7 @@ MAX_NAMES: Final = 20_000
 MAX_EXAMPLES: Final = 3
 
 WRITING_S: Final = 3_600
-"""For how many seconds a file may have a temporary name, as while it is written."""
+"""The time for which a file may have a temporary name, since it may still be written."""
 
 
 def find_ignored_files(
@@ -147,12 +147,12 @@ def find_ignored_files(
     now_s: Callable[[], float] = time.time,
     max_names: int = MAX_NAMES,
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the files that importers ignore, by folder: their names below it, each with the reason. With
-    `analyzes`, they import documents.
+    """Return the files that importers ignore by folder, as sorted paths below it with the reasons.
 
-    The folder is empty for the inbox itself. Everything is sorted by name. Hidden files are meant to be
-    ignored and are left out, as are folders that cannot be listed. At most `max_names` are examined,
-    since the Health screen calls this repeatedly.
+    The folder's name is empty for the inbox itself. With `analyzes`, importers do not ignore files
+    for the analyzer. Hidden files, which importers should ignore, and folders that cannot be listed
+    are omitted. At most `max_names` files are examined, since the Health screen calls this
+    repeatedly.
     """
     ignored: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for folder, name, entry in islice(_iter_entries(inbox, max_names), max_names):
@@ -163,7 +163,7 @@ def find_ignored_files(
 
 
 def _iter_entries(inbox: Path, max_names: int) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
-    """Yield each entry that an importer scans, after its account's folder and its path below that."""
+    """Yield the account's folder, the path below it, and the entry, for all scanned entries."""
     waiting = [("", "", str(inbox))]
     while waiting:
         folder, below, path = waiting.pop()
@@ -184,7 +184,7 @@ def _iter_entries(inbox: Path, max_names: int) -> Iterator[tuple[str, str, os.Di
 def _find_reason(
     entry: os.DirEntry[str], *, is_in_account: bool, analyzes: bool, now_s: Callable[[], float]
 ) -> str | None:
-    """Return why the entry is ignored; None if it is not, or is meant to be."""
+    """Return why the entry is ignored, or None if it is imported or should be ignored."""
     if is_hidden(entry.name):
         return None
     if entry.is_symlink():
@@ -219,9 +219,9 @@ def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
 
 
 def _list_roots(store: Store, home: Path, inbox: Path, seen: Sequence[SeenImporter]) -> list[Path]:
-    """Return the inbox, then the folders that the home remembers and those of the importers.
+    """Return the inbox, the folders that the home remembers, and the importers' folders, in order.
 
-    Folders of other stores, and those whose owner cannot be read, are left out.
+    Omit folders that belong to another store, or whose owner cannot be read.
     """
     owner = watched_folder.owner_of(store)
     others = [*watched_folder.list_watched(home), *(Path(known.root) for known in seen)]
@@ -236,11 +236,11 @@ def _list_roots(store: Store, home: Path, inbox: Path, seen: Sequence[SeenImport
 def iter_unknown_account_findings(
     store: Store, home: Path, inbox: Path, account_ids: Set[str]
 ) -> Iterator[Finding]:
-    """Find files that wait for accounts that the store neither has nor has deleted.
+    """Find files that wait for accounts that the store neither contains nor has deleted.
 
-    They are looked for in the store's own folders: the inbox, those that the home remembers, and those
-    of importers that the store remembers. `account_ids` are those of all accounts. Findings that a
-    live importer reports are not repeated.
+    Search the store's own folders: the inbox, and the folders that the home and the store's
+    importers watch or watched. `account_ids` contains the IDs of all accounts. Findings that a live
+    importer reports are not repeated.
     """
     seen = importers.list_importers(store)
     reported = {
@@ -265,11 +265,11 @@ def iter_unknown_account_findings(
                 yield Finding("inbox", text, watched_folder.UNKNOWN_REMEDY, about=about)
 
 
-# Files, and requests for them.
+# Checks of files, and of requests for files.
 
 
 def count_by_outcome(files: Sequence[FileCount]) -> dict[FileOutcome, int]:
-    """Return how many files have each outcome, whatever the reason."""
+    """Return the number of files with each outcome."""
     counts = dict.fromkeys(FileOutcome, 0)
     for count in files:
         counts[count.outcome] += count.files
@@ -279,7 +279,7 @@ def count_by_outcome(files: Sequence[FileCount]) -> dict[FileOutcome, int]:
 def iter_file_findings(
     installation: Installation, file_counts: Sequence[FileCount]
 ) -> Iterator[Finding]:
-    """Find whether files failed or are held."""
+    """Report failed and held files."""
     counts = count_by_outcome(file_counts)
     failed, held = counts[FileOutcome.FAILED], counts[FileOutcome.HELD]
     if failed:
@@ -297,13 +297,13 @@ def iter_file_findings(
 
 
 MAX_FAILED_FILES: Final = 100
-"""The maximum number of failed files, the newest, that are looked for in their folders."""
+"""The number of newest failed files that are searched for in their folders."""
 
 
 def find_away(store: Store, inbox: Path) -> dict[str, int]:
-    """Count the failed files whose folders neither have them nor show that they are gone, by folder.
+    """Count by folder the failed files that are neither in their folder nor recorded there as gone.
 
-    Only watched folders that are on this machine count.
+    Only watched folders on this machine are searched.
     """
     away: Counter[str] = Counter()
     known: dict[Path, Set[str]] = {}
@@ -326,7 +326,7 @@ def find_away(store: Store, inbox: Path) -> dict[str, int]:
 
 
 def check_away(installation: Installation, store: Store) -> Finding | None:
-    """Return the finding on failed files that are not in their folders; None if there are none."""
+    """Report failed files that are not in their folders."""
     away = find_away(store, installation.settings().inbox)
     if not away:
         return None
@@ -337,7 +337,7 @@ def check_away(installation: Installation, store: Store) -> Finding | None:
         f"{', '.join(sorted(away)[:MAX_NAMED])}{more}"
     )
     sentence = installation.typeable(
-        "Mount the folder's disk or move the folder back if it is away, or dismiss the files with "
+        "Mount the folder's disk or move the folder back if it is missing, or dismiss the files with "
         "`resumes imports dismiss ID`. See which"
     )
     remedy = installation.remedy(sentence, "imports", "list", "--outcome", "failed")
@@ -345,8 +345,9 @@ def check_away(installation: Installation, store: Store) -> Finding | None:
 
 
 def check_documents(inbox: Path, accounts: Set[str], took_s: Sequence[float]) -> Finding:
-    """Say how many documents wait in the folders of these accounts, and how long the newest took; `took_s`
-    is sorted."""
+    """Report the number of documents that wait in these accounts' folders.
+
+    `took_s` contains the sorted durations of the newest analyses, which are reported too."""
     waiting = count_unclaimed(inbox, accounts, find_type=is_document, now_s=lambda: math.inf)
     more = "more than " if waiting > MAX_WAITING else ""
     text = f"{more}{counted(min(waiting, MAX_WAITING), 'document')} waiting for the analyzer"
@@ -359,11 +360,11 @@ def check_documents(inbox: Path, accounts: Set[str], took_s: Sequence[float]) ->
 
 
 SLOW_S: Final = 60.0
-"""After how many seconds a request should have been handled; a live importer needs only a few."""
+"""The time within which a request should be handled; a live importer needs only a few seconds."""
 
 
 def oldest_request_age_s(store: Store) -> float | None:
-    """Return for how many seconds the oldest request waits for an importer; None if there is none."""
+    """Return the age in seconds of the oldest request to an importer, or None if there is none."""
     since = import_requests.find_oldest(store)
     if since is None:
         return None
@@ -372,7 +373,7 @@ def oldest_request_age_s(store: Store) -> float | None:
 
 
 def check_requests(age_s: float | None) -> Finding:
-    """Check that an importer handles requests in time. `age_s` is the age of the oldest."""
+    """Check that an importer handles requests in time. `age_s` is the age of the oldest request."""
     if age_s is None:
         return Finding("requests", "none pending")
     text = f"the oldest has been waiting for {span(age_s)}"
@@ -385,19 +386,19 @@ def check_requests(age_s: float | None) -> Finding:
     )
 
 
-# Importers.
+# Checks of importers.
 
 MAX_HELD_FILES: Final = 100
-"""The maximum number of held files, the newest, whose folders are examined."""
+"""The number of newest held files whose folders are examined."""
 
 
 def iter_importer_findings(
     installation: Installation, store: Store, accounts: Set[str], *, host: str | None = None
 ) -> Iterator[Finding]:
-    """Check each importer, and find files that wait while none is running for them.
+    """Check each importer, and find files that wait although no importer is running for them.
 
-    `accounts` are the names and former names of all accounts; `host` is the name of this machine, by default the
-    system's.
+    `accounts` are the names and former names of all accounts. `host` is the name of this machine;
+    the default is the system's host name.
     """
     host = host or socket.gethostname()
     seen = importers.list_importers(store)
@@ -406,7 +407,7 @@ def iter_importer_findings(
         if known.is_live:
             yield _check_live(known)
         else:
-            # A store in a file belongs to one machine, even if its name changes, as a container's does.
+            # A store in a file belongs to one machine. A container's host name can change.
             is_here = store.path is not None or known.host == host
             yield _check_silent(installation, known, is_here=is_here, watched=watched)
     waiting = [
@@ -461,17 +462,17 @@ def _iter_waiting(installation: Installation, store: Store, watched: Set[str]) -
         yield _check_unwatched(installation, root, text)
     held = import_history.list_files(store, outcome=FileOutcome.HELD, limit=MAX_HELD_FILES)
     if watched:
-        # The files of a folder that was moved may be in a watched folder.
+        # If a folder does not exist, it may have been moved to a watched folder.
         held = [
             file
             for file in held
             if file.root is not None
             and file.root not in {*watched, *asked}
-            # Other machines have other rules: Path.is_dir raises for a name too long for this one.
+            # Path.is_dir raises if the path from another machine is too long for this machine.
             and os.path.isdir(os.path.join(file.root, watched_folder.HELD))  # noqa: PTH112, PTH118
         ]
     if held:
-        # Prefer the home's inbox, whose importer can be started here.
+        # Prefer the home's inbox, since its importer can be started here.
         root = min(
             (file.root for file in held),
             key=lambda root: (not installation.watches(root), root or ""),
@@ -481,10 +482,10 @@ def _iter_waiting(installation: Installation, store: Store, watched: Set[str]) -
 
 
 WAITING_S: Final = 60
-"""After how many seconds a running importer has imported a file, unless it cannot."""
+"""The time within which a running importer imports a file if possible."""
 
 MAX_WAITING: Final = 1_000
-"""The maximum number of a folder's waiting files that are counted, since this runs repeatedly."""
+"""The maximum number of waiting files that are counted in a folder, since this runs repeatedly."""
 
 
 def _iter_dropped(
@@ -499,7 +500,7 @@ def _iter_dropped(
         is_inbox = str(root) == inbox
         shown = watched_folder.shown_root(root)
         with suppress(OSError):
-            # A path from another machine may be that of a different folder here.
+            # A path from another machine can lead to a different folder on this machine.
             if shown in watched or not (is_inbox or watched_folder.find_owner(root)):
                 continue
             count = count_unclaimed(root, accounts if is_inbox else None, find_type=find_type)
@@ -522,11 +523,11 @@ def count_unclaimed(
     find_type: Callable[[str], object] = find_extension,
     now_s: Callable[[], float] = time.time,
 ) -> int:
-    """Return how many files an importer of the folder would have imported by now: those of the names for
-    which `find_type` returns something.
+    """Count the files that an importer of the folder would have imported by now.
 
-    Files in the folders of these accounts count; with None, all do. Files that changed within WAITING_S
-    may still be written, and do not count. At most MAX_WAITING + 1 are counted.
+    Count only files in the folders of these accounts (with None, of all accounts) for whose names
+    `find_type` returns a type. Files that changed within WAITING_S may still be written and are not
+    counted. At most MAX_WAITING + 1 files are counted.
     """
     changed_before = now_s() - WAITING_S
     waiting = (
@@ -544,7 +545,8 @@ def _is_file_from_before(entry: os.DirEntry[str], changed_before: float) -> bool
     with suppress(OSError):
         if entry.is_file(follow_symlinks=False):
             found = entry.stat(follow_symlinks=False)
-            # A time in the future may come from a camera, an archive or another machine.
+            # Use the earlier time: files from cameras, archives or other machines can have a future
+            # time.
             return min(found.st_mtime, found.st_ctime) <= changed_before
     return False
 

@@ -1,4 +1,4 @@
-"""The figures of an installation, and a cache for the queries that are slow in large stores."""
+"""Read the metrics of an installation, and cache queries that are slow in large stores."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,15 +14,15 @@ from resumes.store.store import Size, Store
 T = TypeVar("T")
 
 CACHE_TIMES = 50
-"""An answer is kept this many times as long as its query took, so that queries take at most 2 % of the
-time."""
+"""The time for which a result is kept, as a multiple of the time that its query took, so that
+queries take at most 2 % of the time."""
 
 
 class QueryCache:
-    """Keeps the answers of queries whose time grows with the size of the store.
+    """Caches the results of queries whose duration grows with the size of the store.
 
-    An answer is kept `times` as long as its query took, and at least `min_s`. Threads may share the
-    cache; at worst two of them run the same query.
+    A result is kept for `times` times the duration of its query, but at least `min_s`. Threads may
+    share the cache; at worst, two of them run the same query.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class QueryCache:
         self._times = times
         self._min_s = min_s
         self._answers: dict[Callable[[Store], Any], tuple[Any, float]] = {}
-        """The answers by query, and until when they are kept."""
+        """The result of each query, and the time until which it is kept."""
 
     def get(self, query: Callable[[Store], T], store: Store) -> T:
-        """Return the kept answer, or run the query. Raises what the query raises."""
+        """Return the cached result, or run the query. Raises the errors of the query."""
         begin_s = self._monotonic()
         answer, until_s = self._answers.get(query, (None, begin_s))
         if begin_s >= until_s:
@@ -51,18 +51,19 @@ class QueryCache:
         return found
 
     def clear(self) -> None:
-        """Forget all answers."""
+        """Remove all results."""
         self._answers.clear()
 
 
 @dataclass(frozen=True, slots=True)
 class InstallationMetrics:
-    """The figures of an installation. `files` has every outcome.
+    """The metrics of an installation. `files` contains a number for each outcome.
 
-    `free_bytes` is the free space on the store's disk; None if unknown, as on a database server.
-    `live_importers` reported within the last minute; `waiting_files` is the number of files in their
-    inboxes. `oldest_request_s` is how long the oldest request to an importer has been waiting; None if
-    there is none.
+    `free_bytes` is the free space on the store's disk, or None if it is unknown, for example on a
+    database server. `live_importers` is the number of importers that reported within the last
+    minute, and `waiting_files` the number of files that wait for them. `oldest_request_s` is the
+    time for which the oldest request to an importer has been waiting, or None if there is no
+    request.
     """
 
     size: Size
@@ -76,7 +77,7 @@ class InstallationMetrics:
 
 
 def read_metrics(store: Store, cache: QueryCache) -> InstallationMetrics:
-    """Return the present figures; those of files may come from `cache`. Raises StoreError."""
+    """Return the current metrics; `files` may come from `cache`. Raises StoreError."""
     known = accounts.list_accounts(store)
     seen = importers.list_importers(store)
     try:

@@ -1,4 +1,4 @@
-"""Checks of the store: its library, file and size, a PostgreSQL server, counters, keys and quotas."""
+"""Check the store: its file and size, its PostgreSQL server, counters, keys and quotas."""
 
 import os
 from collections import Counter
@@ -35,11 +35,11 @@ from resumes.store.sqlite.driver import dbapi
 from resumes.store.store import Size, Store, read_fact
 from resumes.text import counted, in_bytes
 
-# The store's file, before it is opened.
+# Checks of the store's file before it is opened.
 
 
 def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
-    """Check that the file system of the path, and so SQLite, loses no data."""
+    """Check that the file system of the path is safe for SQLite."""
     kind = find_kind(path.parent, mountinfo)
     if kind in SHARED:
         return warning(
@@ -52,7 +52,7 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
 
 
 def find_refusal(path: Path) -> Finding | None:
-    """Return the finding on a file of the store that this user may not read or write; None if none."""
+    """Find a file of the store that this user may not read or write."""
     for file in (path.with_name(path.name + ending) for ending in ("", *SIDE_FILES)):
         try:
             file.lstat()
@@ -68,7 +68,7 @@ def find_refusal(path: Path) -> Finding | None:
 
 
 def find_old_files_in_use(path: Path) -> Finding | None:
-    """Return the finding on processes that have a file open that is no longer the store; None if none do.
+    """Find processes that still have a removed or replaced file of the store open.
 
     Processes of other users cannot be examined.
     """
@@ -76,7 +76,7 @@ def find_old_files_in_use(path: Path) -> Finding | None:
     with suppress(OSError):
         current = path.stat()
     pids: Iterable[int] = find_holders(path.with_name(f"{path.name}.lock"))
-    if not pids and current is None:  # the lock's file may have been removed with the others
+    if not pids and current is None:  # the lock file may have been removed too
         with suppress(OSError):
             pids = [int(process.name) for process in PROC.iterdir() if process.name.isdigit()]
     found = [pid for pid in pids if _has_old_file_open(pid, path, current)]
@@ -102,11 +102,11 @@ def _has_old_file_open(pid: int, path: Path, current: os.stat_result | None) -> 
     return has_one
 
 
-# The store as a whole.
+# Checks of the open store.
 
 
 def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
-    """Return the finding on the store's error, whose message usually ends with a remedy."""
+    """Convert the store's error to a finding. Its message usually ends with a remedy."""
     text, _, remedy = error.message.partition(". ")
     if not remedy and isinstance(error, InvalidArgument):
         remedy = "Correct the address: the setting `database`, RESUMES_DATABASE or --database"
@@ -116,7 +116,7 @@ def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
 
 
 def check_closed(settings: Settings, store: Store) -> Finding:
-    """Check that the store takes writes: it is not being copied elsewhere, and was not."""
+    """Check that the store accepts writes, as it does unless it is being or has been moved."""
     label = find_without_secrets(settings.database_url) or store.label
     with store.session() as session:
         closed_for = read_fact(session, "closed_for")
@@ -124,18 +124,19 @@ def check_closed(settings: Settings, store: Store) -> Finding:
         return Finding(
             "store",
             f"{label} is read-only: it is being moved to {closed_for}, or has been moved",
-            "Use that one, with the setting `database`, RESUMES_DATABASE or --database. Or make this one "
-            "writable again, without anything added to the other one since then: `resumes db reopen`",
+            "Use the new store, with the setting `database`, RESUMES_DATABASE or --database. Or make this one "
+            "writable again, without the resumes that were added to the new one since: `resumes db reopen`",
         )
     return Finding("store", label)
 
 
 LARGE_LOG_BYTES: Final = 256 * 1024 * 1024
-"""Four times the size to which the store truncates the log: something has long prevented that."""
+"""Four times the size to which the store truncates its log. A larger log means that something has
+prevented this for a long time."""
 
 
 def check_size(size: Size) -> Finding:
-    """Check that the log, which every reader searches, is short enough."""
+    """Check that the log, which every reader must search, is short enough."""
     if size.log_bytes is None:
         return Finding("size", in_bytes(size.data_bytes))
     text = f"{in_bytes(size.data_bytes)} (+ {in_bytes(size.log_bytes)} write-ahead log)"
@@ -150,7 +151,7 @@ def check_size(size: Size) -> Finding:
 
 
 def check_counters(wrong: Sequence[Any]) -> Finding:
-    """Check that the counters of accounts, which the quotas depend on, equal their numbers of resumes."""
+    """Check that the counters, on which quotas depend, equal the accounts' numbers of resumes."""
     if not wrong:
         return Finding("counters", "match the number of resumes in every account")
     named = ", ".join(
@@ -161,11 +162,11 @@ def check_counters(wrong: Sequence[Any]) -> Finding:
 
 
 MAX_UNINDEXED: Final = 1_000
-"""Resumes that are new, and those of a folder that is being imported, may not be indexed yet."""
+"""The number of resumes that may be missing from the index, since new resumes are indexed later."""
 
 
 def find_index_lag(count: IndexedCount) -> Finding | None:
-    """Return the finding on a search index that is being built; None if it has nearly all resumes."""
+    """Find out whether many resumes are missing from the search index."""
     if count.resumes - count.indexed <= MAX_UNINDEXED:
         return None
     return warning(
@@ -175,29 +176,31 @@ def find_index_lag(count: IndexedCount) -> Finding | None:
     )
 
 
-# A PostgreSQL server.
+# Checks of a PostgreSQL server.
 
 CONNECTIONS_OF_A_WORKER: Final = 9
-"""The maximum of each API process: those that write, one that reads for requests, two that watch."""
+"""The maximum number of connections of an API process: several that write, one that reads for
+requests, and two that watch."""
 
 CONNECTIONS_OF_OTHERS: Final = 20
-"""The connections of the workers' supervisor, an importer with its helper, a terminal UI and commands."""
+"""The number of connections of the workers' supervisor, an importer with its helper process, a
+terminal UI and commands."""
 
 
 class ServerFacts(NamedTuple):
-    """Settings of a server; None for those that it does not have."""
+    """Settings of a server. A setting that the server does not have is None."""
 
     server_version: str | None
     synchronous_commit: str | None
     fsync: str | None
     full_page_writes: str | None
     free_connections: int | None
-    """How many connections it accepts that are not reserved."""
+    """The number of connections that are not reserved."""
 
     is_standby: bool = False
 
 
-# Other servers speak PostgreSQL's protocol too; `true` makes them return null for settings they lack.
+# Other servers also use PostgreSQL's protocol. With `true`, they return null for missing settings.
 _FACTS: Final = text("""
     SELECT current_setting('server_version', true), current_setting('synchronous_commit', true),
         current_setting('fsync', true), current_setting('full_page_writes', true),
@@ -215,7 +218,7 @@ def read_server_facts(store: Store) -> ServerFacts:
 
 
 def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Finding]:
-    """Check the settings of a server. `workers` are API processes on this machine."""
+    """Check the settings of a server. `workers` is the number of API processes on this machine."""
     yield Finding("server", f"version {facts.server_version or 'unknown'}")
     if facts.is_standby:
         yield Finding(
@@ -242,14 +245,14 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
         )
 
 
-# Keys and quotas.
+# Checks of keys and quotas.
 
 READING_TIME: Final = timedelta(minutes=10)
-"""A new key may be on the screen for this long before it is marked as shown."""
+"""The time that a new key can be on the screen before it is marked as shown."""
 
 
 def iter_key_findings(installation: Installation, store: Store) -> Iterator[Finding]:
-    """Find the keys that were created and never shown, so that no client can use them."""
+    """Find the keys that were created but never shown, so that no client can use them."""
     active = [key for key in api_keys.list_keys(store) if key.state is KeyState.ACTIVE]
     made_before = later(store.clock(), -READING_TIME)
     unseen = [key for key in active if key.shown_at is None and key.created_at < made_before]
@@ -268,7 +271,7 @@ def iter_key_findings(installation: Installation, store: Store) -> Iterator[Find
 def iter_quota_findings(
     installation: Installation, known: Sequence[AccountInfo], plans: Sequence[PlanInfo]
 ) -> Iterator[Finding]:
-    """Find the accounts that can store no more resumes, the first of them by name."""
+    """Find the accounts that can store no more resumes, and name the first ones."""
     full = [account for account in known if account.free_places == 0]
     for account in full[:MAX_NAMED]:
         yield _check_full_account(installation, account, plans)
@@ -283,7 +286,7 @@ def iter_quota_findings(
 def find_expiry(
     installation: Installation, plans: Iterable[PlanInfo], due: Sequence[Due]
 ) -> Finding | None:
-    """Return the finding on resumes that are older than their plan keeps them; None if plans keep all."""
+    """Report resumes that their plan no longer keeps. Return None if all plans keep everything."""
     if all(plan.keep_days is None for plan in plans):
         return None
     overdue = sum(some.overdue for some in due)
@@ -292,13 +295,13 @@ def find_expiry(
         remedy = installation.remedy(
             "Start a service, which erases them within the hour, or erase them now", "expire"
         )
-        text = f"{number} older than the plan keeps them, {overdue:,} for more than a day"
+        text = f"{number} older than the plan allows, {overdue:,} for more than a day"
         return warning("expiry", text, *remedy)
     return Finding(
         "expiry",
         f"{number} due, to be erased within the hour"
         if due
-        else "no resume is older than its plan keeps it",
+        else "no resume is older than its plan allows",
     )
 
 
@@ -306,23 +309,24 @@ MAX_DAYS: Final = 5
 
 
 def find_erased(times: Sequence[str]) -> Finding | None:
-    """Return the finding on the persons who were erased, by `forgotten.list_times`; None if there are none."""
+    """Report the number of erased persons. `times` is the result of `forgotten.list_times`."""
     if not times:
         return None
     days = [f"{count:,} on {day}" for day, count in Counter(time[:10] for time in times).items()]
     more = f" and {len(days) - MAX_DAYS:,} more days" if days[MAX_DAYS:] else ""
     return Finding(
         "erased",
-        f"{counted(len(times), 'person')} ({', '.join(days[:MAX_DAYS])}{more}), and still in backups that "
-        "were made before",
+        f"{counted(len(times), 'person')} ({', '.join(days[:MAX_DAYS])}{more}); backups that were made before "
+        "still contain them",
     )
 
 
 def remedy_for_full(
     installation: Installation, account: AccountInfo, plans: Sequence[PlanInfo]
 ) -> tuple[str, str]:
-    """Return how a full account gets room, in the form of `Installation.remedy`: by the smallest plan
-    with room, or else by a larger limit of its own plan."""
+    """Return how to make room in a full account, in the form of `Installation.remedy`.
+
+    Suggest the smallest plan with room or, if there is none, a larger limit for the plan."""
     needed = max(account.resume_count, account.max_resumes or 0)
     for plan in plans:
         if plan.max_resumes is None or plan.max_resumes > needed:

@@ -1,10 +1,10 @@
-"""Resumes as PDF or Word: a pure model of the page, one Typst template, and a child process that draws.
+"""Render resumes as PDF or Word, in a child process.
 
-    stored document ── page (what stands where) ── JSON ── child ─┬─ Typst, resume.typ, fonts ── PDF
+    stored document ── page (content and layout) ─ JSON ── child ─┬─ Typst, resume.typ, fonts ── PDF
                                                                   └─ word, python-docx ── Word
 
-`book` joins the PDFs of many resumes. Data is never source, so nothing in a resume can do more than be
-text (docs/pdf.md).
+`book` joins the PDFs of several resumes. The template only reads a resume as data and never
+evaluates it as Typst code, so a resume cannot inject markup (docs/pdf.md).
 """
 
 from resumes.rendering.page import (

@@ -1,7 +1,8 @@
-"""Books: many resumes in one PDF, with a title page and contents.
+"""Create books: several resumes in one PDF, with a title page and a table of contents.
 
-The renderer draws each resume by itself, so that a book takes no more memory than the longest, and then the
-first pages, which need the numbers of all others. `_Joiner` makes one tagged PDF of them.
+The resumes are rendered one at a time, so a book needs no more memory than its longest resume. The
+first pages are rendered last, since they list the other page numbers. `_Joiner` joins all into one
+tagged PDF.
 """
 
 import hashlib
@@ -19,11 +20,11 @@ from resumes.store.stored_resumes import StoredResume
 
 MAX_RESUMES: Final = 500
 _LINK: Final = "https://book.invalid/"
-"""The beginning of the links of the contents, before the place of the resume."""
+"""The prefix of the links in the table of contents; the resume's index follows."""
 
 
 class Entry(NamedTuple):
-    """A resume of a book. `name` is the one that the contents show."""
+    """A resume in a book. The table of contents shows `name`."""
 
     name: str
     page: int
@@ -31,7 +32,7 @@ class Entry(NamedTuple):
 
 
 class Book:
-    """A book, to which `draw` adds resumes. `lines` are below the title, `brand` is its house style."""
+    """A book, to which `draw` adds resumes. `lines` are shown below the title."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Book:
         self._is_conforming = True
 
     def draw(self, renderer: Renderer, resume: StoredResume, accepted: Format) -> Rendered:
-        """Draw the resume and add it. Raises TooLong and RenderingFailed, and then adds nothing."""
+        """Render and add the resume. Raises TooLong and RenderingFailed; then nothing is added."""
         alias = f"Candidate {len(self.entries) + 1}" if self._choice.is_anonymous else None
         choice = replace(self._choice, first_page=self._next_page, alias=alias)
         document = load_stored(resume.document)
@@ -83,12 +84,12 @@ class Book:
 
 # Joining PDFs
 #
-# Typst writes each object at the top level of the file and in the order of the numbers, with one list of all pages
-# and one of all marked contents. Nothing else is joined, so no library is needed: of a PDF by another program, an
-# assertion fails.
+# Typst writes all objects at the top level of the file and in the order of their numbers, with one
+# list of the pages and one list of the marked content. Only PDFs by Typst are joined, so no library
+# is needed: assertions fail for a PDF by another program.
 
 _PAGES, _TREE, _DOCUMENT, _OUTLINES, _CATALOG, _METADATA, _INFO = range(1, 8)
-"""The numbers of the objects that a book has once."""
+"""The numbers of the objects that occur only once in a book."""
 
 _TOKEN: Final = re.compile(
     rb"\\.|[()]|(?P<object>\d+) 0 R|/(?P<key>StructParents?) (?P<number>\d+)"
@@ -99,7 +100,7 @@ _TOKEN: Final = re.compile(
 
 
 class _Source:
-    """The objects of a PDF, by number; and those that each PDF has once."""
+    """The objects of a PDF by number, and the numbers of the objects that occur only once."""
 
     def __init__(self, pdf: bytes) -> None:
         table = pdf[int(pdf[pdf.rindex(b"startxref") :].split()[1]) :]
@@ -138,16 +139,16 @@ def _list(pattern: bytes, dictionary: bytes) -> list[int]:
 
 
 class _Joiner:
-    """Joins PDFs. Resumes are added first, and come after the first pages."""
+    """Joins PDFs. Resumes are added first; `finish` puts the first pages in front of them."""
 
     def __init__(self) -> None:
         self._body = bytearray(b"%PDF-1.7\n%\x80\x80\x80\x80\n")
         self._places = dict[int, int]()
         self._base = _INFO
-        """The number before the first object of the next PDF."""
+        """The number that is added to the object numbers of the next PDF."""
 
         self._key = 0
-        """The next key of the list of marked contents."""
+        """The next key in the list of marked content."""
 
         self._marked = list[bytes]()
         self._pages = list[list[int]]()
@@ -155,20 +156,21 @@ class _Joiner:
         self._titles = list[tuple[int, bytes]]()
 
     def add(self, pdf: bytes, targets: Sequence[tuple[int, int]] = ()) -> list[int]:
-        """Add the PDF, and return its pages. `targets` are the pages and their numbers to which the links of
-        the contents lead."""
+        """Add the PDF and return its page objects.
+
+        `targets` has a page object and page number for each link in the table of contents."""
         source = _Source(pdf)
         base, first_key = self._base, self._key
         once = {source.root: _PAGES, source.outlines: _OUTLINES, source.tree: _DOCUMENT}
 
         def moved(body: bytes) -> bytes:
-            """Return the object with the numbers that it has in the book."""
+            """Return the object with all references renumbered for the book."""
             depth = 0
 
             def replaced(found: re.Match[bytes]) -> bytes:
                 nonlocal depth
                 depth += (found[0] == b"(") - (found[0] == b")")
-                if depth:  # texts, which may look like references
+                if depth:  # a string, which may look like a reference
                     return found[0]
                 if number := found["object"]:
                     return b"%d 0 R" % once.get(int(number), base + int(number))
@@ -210,7 +212,7 @@ class _Joiner:
         return self._pages[-1]
 
     def finish(self, front: bytes, targets: Sequence[tuple[int, int]]) -> bytes:
-        """Add the first pages, and return the book."""
+        """Add the first pages and return the book."""
         own = self.add(front, targets)
         self._pages.insert(0, self._pages.pop())
         self._documents.insert(0, self._documents.pop())
@@ -249,7 +251,7 @@ class _Joiner:
             _METADATA,
             b"<</Length %d/Type/Metadata/Subtype/XML>>\nstream\n%b\nendstream" % (len(xml), xml),
         )
-        # The first pages are i, ii and so on; the resumes begin on page 1.
+        # Number the first pages i, ii and so on, so that the resumes begin on page 1.
         self._put(
             _CATALOG,
             b"<</Type/Catalog/Pages %d 0 R/Metadata %d 0 R/Lang(%b)/StructTreeRoot %d 0 R"

@@ -1,6 +1,6 @@
-"""The house style of an account: `HOME/branding/<account>/` with `logo.svg` or `logo.png` and `branding.toml`.
+"""Read an account's house style: the logo and `branding.toml` in `HOME/branding/<account>/`.
 
-What is broken is left out of the pages, and `resumes doctor` says so; no page fails for it.
+Pages are rendered without a broken file, and `resumes doctor` reports it.
 """
 
 import base64
@@ -32,7 +32,7 @@ _ELEMENTS: Final = frozenset(
         "linearGradient", "radialGradient", "stop", "clipPath", "title", "desc", "style",
     }
 )  # fmt: skip
-"""What a logo may consist of: nothing that loads a file, needs a font or repeats other elements."""
+"""The elements that a logo may contain: none loads a file, needs a font or repeats an element."""
 
 _OUTSIDE: Final = re.compile(
     r"@import|url\(\s*['\"]?(?!['\"]?#)|expression|javascript:", re.IGNORECASE
@@ -40,15 +40,15 @@ _OUTSIDE: Final = re.compile(
 
 
 class Branding(NamedTuple):
-    """A house style. `brand` is in the form that a page takes, or None if there is nothing to show."""
+    """A house style. `brand` is the input of `compose`, or None if there is nothing to show."""
 
     brand: Mapping[str, Any] | None
     problems: tuple[str, ...]
-    """What is broken, each with the name of its file."""
+    """The errors, each with the path of the broken file."""
 
 
 def load_branding(home: Path, account: str) -> Branding:
-    """Return the house style of the account. Never raises."""
+    """Return the house style of the account. Errors are returned in `problems`, not raised."""
     folder = home / FOLDER / account
     if folder.parent != home / FOLDER:
         return Branding(None, ())
@@ -64,7 +64,7 @@ def load_branding(home: Path, account: str) -> Branding:
 
 @lru_cache(maxsize=64)
 def _load(folder: Path, seen: tuple[tuple[str, int, int], ...]) -> Branding:
-    """Return the house style. `seen` changes with its files."""
+    """Return the house style. `seen` changes with the files, which invalidates the cache."""
     found, problems = dict[str, Any](), list[str]()
     readers = {"branding.toml": _read_texts, "logo.svg": _read_svg, "logo.png": _read_png}
     for name, _, _ in seen:
@@ -123,7 +123,7 @@ def _read_svg(path: Path) -> dict[str, str]:
         if number >= MAX_ELEMENTS:
             raise ValueError(f"more than {MAX_ELEMENTS:,} elements")
         name = element.tag.removeprefix(_SVG)
-        # Editors add elements of their own, which are not drawn.
+        # Accept the elements of other namespaces, which editors add: they are not rendered.
         if element.tag.startswith(_SVG) and name not in _ELEMENTS:
             raise ValueError(f"<{name}> is not accepted: turn it into paths")
         for key, value in element.attrib.items():

@@ -1,8 +1,7 @@
-"""The process that draws: pages come in on standard input, PDFs or Word documents go out on standard
-output.
+"""Render pages from standard input as PDFs or Word documents on standard output.
 
-It is started by `resumes.rendering.renderer`, with limits that it sets itself before it reads
-anything, and is the one place that imports Typst and python-docx. It ends when its input does.
+`resumes.rendering.renderer` starts this process, which sets its own resource limits before it reads
+any input. Only this process imports Typst and python-docx. It exits at the end of its input.
 """
 
 import contextlib
@@ -32,10 +31,11 @@ MAX_FILES: Final = 128
 NICENESS: Final = 5
 
 MADE_AT: Final = 0
-"""The time in the PDF, so that the same page gives the same bytes."""
+"""The creation time in PDFs. It is constant so that equal pages give equal bytes."""
 
 MAX_PAGE_S: Final = 180
-"""How long a page may take before the process ends itself: its parent gives up sooner, or is gone."""
+"""The maximum time for a page before this process exits, in case its parent no longer exists. A
+parent gives up sooner."""
 
 _MISSING: Final = re.compile(r"the text `?\"?(.{1,80}?)\"?`? could not be displayed", re.DOTALL)
 
@@ -55,7 +55,7 @@ def limit_self() -> None:
 
 
 class Drawer:
-    """Draws pages with the fonts of these folders."""
+    """Renders pages with the fonts from `font_folders`."""
 
     def __init__(self, font_folders: Sequence[str]) -> None:
         import typst
@@ -69,10 +69,10 @@ class Drawer:
         )
 
     def draw(self, page: bytes) -> tuple[str | None, bytes]:
-        """Return a text that no font can display, or None, and the file.
+        """Return a text that no font can display (or None), and the file.
 
-        A PDF conforms to PDF/UA-1 unless a text cannot be displayed. Raises typst.TypstError, and any
-        error of python-docx.
+        A PDF conforms to PDF/UA-1 unless a text cannot be displayed. Raises typst.TypstError and
+        the errors of python-docx.
         """
         model = orjson.loads(page)
         if model["file_type"] == "docx":
@@ -90,7 +90,7 @@ class Drawer:
             return found[1], self._compile(template, page, "1.7")
 
     def _pixels(self, logo: str) -> bytes:
-        """Return the logo as PNG, which every program shows."""
+        """Convert the SVG logo to PNG, which all word processors can display."""
         made = self._compiler.compile(
             _LOGO, format="png", ppi=300, sys_inputs={"logo": logo}, timestamp=MADE_AT
         )
@@ -111,7 +111,7 @@ class Drawer:
 
 @functools.cache
 def _load_word() -> Callable[[dict[str, Any], bytes | None], bytes]:
-    """Return `word.build`. The module is loaded as a file, as importing its package loads the service."""
+    """Load `word` as a file, since importing its package would load the service."""
     path = FOLDER / "word.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -123,24 +123,24 @@ def _load_word() -> Callable[[dict[str, Any], bytes | None], bytes]:
 
 
 def main() -> None:
-    """Draw pages until the end of standard input, whose first message has the font folders."""
+    """Render pages until the end of standard input. The first message lists the font folders."""
     limit_self()
-    for number in (signal.SIGINT, signal.SIGHUP):  # they reach the whole process group
+    for number in (signal.SIGINT, signal.SIGHUP):  # these signals are also sent to this process
         signal.signal(number, signal.SIG_IGN)
     pages = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
-    os.dup2(2, 1)  # printed text must not get between the answers
+    os.dup2(2, 1)  # printed text must not be mixed with the answers
     sys.stdin.close()
     with contextlib.suppress(EOFError, OSError):
         drawer = Drawer([os.fsdecode(path) for path in pages.recv_bytes().split(b"\0") if path])
         while True:
             signal.alarm(0)
             page = pages.recv_bytes()
-            # PR_SET_PDEATHSIG would kill it when the thread that started it ends.
+            # Not PR_SET_PDEATHSIG: it would kill this process when the thread that started it ends.
             signal.alarm(MAX_PAGE_S)
             try:
                 missing, made = drawer.draw(page)
-            except Exception as error:  # noqa: BLE001  (the parent's to handle)
+            except Exception as error:  # noqa: BLE001  (the parent handles it)
                 answers.send_bytes(orjson.dumps({"error": str(error)[:2_000]}))
             else:
                 answers.send_bytes(orjson.dumps({"missing": missing}))

@@ -1,4 +1,4 @@
-"""The fonts of PDFs: where they are, which scripts need more, and when they change."""
+"""Find the fonts for PDFs, notice when they change, and name the packages of missing fonts."""
 
 import contextlib
 import hashlib
@@ -20,20 +20,19 @@ SYSTEM_FONTS: Final = tuple(
     )
 )  # fmt: skip
 VERSION_INTERVAL_S: Final = 60.0
-"""How soon newly installed fonts are noticed."""
+"""The time until newly installed fonts are noticed."""
 
 _known: dict[tuple[tuple[str, int], ...], tuple[float, bytes]] = {}
 
 
 def font_folders(home: Path) -> list[Path]:
-    """Return the folders whose fonts are used in addition to those of the package, the user's first. They
-    need not exist."""
+    """Return the folders of additional fonts, the user's first. They need not exist."""
     return [home / "fonts", *SYSTEM_FONTS]
 
 
 def fallbacks(language: str) -> list[str]:
-    """Return the fonts for characters that the resume's own lack. Chinese, Japanese and Korean share
-    characters and draw them differently, so the font of the language comes first."""
+    """Return the fonts for characters that the resume's own fonts lack. The language's font comes
+    first, since Chinese, Japanese and Korean fonts draw the same characters differently."""
     first = {"ja": "JP", "ko": "KR"}.get(language, "SC")
     cjk = [first, *(other for other in ("JP", "SC", "KR", "TC") if other != first)]
     return [
@@ -43,7 +42,7 @@ def fallbacks(language: str) -> list[str]:
 
 
 def version(folders: Sequence[Path]) -> bytes:
-    """Return bytes that change when the same resume would be drawn differently: template, model, fonts."""
+    """Return a digest that changes with the code, the template, the libraries and the fonts."""
     key = tuple((str(folder), _changed_ns(folder)) for folder in folders)
     now = time.monotonic()
     made_at, known = _known.get(key, (-VERSION_INTERVAL_S, b""))
@@ -68,7 +67,7 @@ def _version(folders: Sequence[Path]) -> bytes:
         whole.update(path.read_bytes())
     for folder in (FOLDER / "fonts", *folders):
         seen = set[str]()
-        for place, inner, names in os.walk(folder, followlinks=True):  # as Typst goes
+        for place, inner, names in os.walk(folder, followlinks=True):  # like Typst
             if (real := os.path.realpath(place)) in seen:
                 inner.clear()
                 continue
@@ -76,7 +75,7 @@ def _version(folders: Sequence[Path]) -> bytes:
             inner.sort()
             for name in sorted(names):
                 if name.lower().endswith((".ttf", ".otf", ".ttc", ".otc")):
-                    # A dangling link is not used for drawing.
+                    # Ignore a dangling link: Typst does not use it.
                     with contextlib.suppress(OSError):
                         size_bytes = os.stat(os.path.join(place, name)).st_size  # noqa: PTH116, PTH118
                         whole.update(f"{name} {size_bytes}\n".encode(errors="surrogateescape"))
@@ -96,14 +95,15 @@ _OTHERS: Final = frozenset(
         "TIBETAN",
     }
 )  # fmt: skip
-"""Scripts by the beginning of their letters' Unicode names. The package has fonts for all others."""
+"""The first words of the Unicode names of letters that need OTHER_PACKAGE. The service includes
+fonts for all scripts that are neither here nor in `_CJK`."""
 
 
 class Script(NamedTuple):
-    """A script that the fonts of the package lack, and the Debian package of a font that has it."""
+    """A script for which the service includes no font, and the Debian package of such a font."""
 
     name: str
-    """The name for a sentence: `in Japanese`."""
+    """The name as it is used in a sentence: `in Japanese`."""
     package: str
 
 
@@ -119,7 +119,7 @@ _CJK: Final = {
 
 
 def find_scripts(text: str) -> dict[Script, Counter[str]]:
-    """Return the scripts that need a font in addition to those of the package, with their letters."""
+    """Return the scripts for which the service includes no font, with their letters."""
     found: dict[Script, Counter[str]] = defaultdict(Counter)
     for char in text:
         if char.isascii():
@@ -135,7 +135,7 @@ def find_scripts(text: str) -> dict[Script, Counter[str]]:
 
 
 def font_packages(text: str) -> str:
-    """Return the Debian packages that most likely have fonts for the text, as `a and b`."""
+    """Return the Debian packages that most likely have fonts for the text: `a and b`."""
     packages = {script.package for script in find_scripts(text)}
     if _EMOJI.search(text):
         packages.add(EMOJI_PACKAGE)

@@ -1,7 +1,7 @@
-"""The content and layout of a resume's pages: a pure function of its document.
+"""Compose the content and layout of a resume's pages, as a pure function of its document.
 
-The template draws it and adds only lines; `word` makes a document of it. Texts stay as they were sent, except for characters that no
-page can show.
+The template renders this page and adds only lines; `word` converts it to a Word document. Texts are
+not changed, except that characters that no page can show are removed.
 """
 
 import re
@@ -24,48 +24,48 @@ from resumes.rendering.words import RIGHT_TO_LEFT, UNSPACED, WORDS, find_languag
 DEFAULT_LAYOUT: Final = "double"
 MAX_CHARS: Final = 200_000
 LONG_CHARS: Final = 50_000
-"""Longer resumes are broken line by line, since optimizing whole paragraphs takes long."""
+"""In longer resumes, lines are broken one at a time: optimizing whole paragraphs is slow."""
 
 MAX_RUNNING_CHARS: Final = 60
 """The maximum length of the name at the foot of the second and later pages."""
 
 CHARS_PER_TEXT: Final = 25
-"""The number of characters that each text counts in addition, for its box."""
+"""The number of characters that are added to the length of each text, for the box that it needs."""
 
 
 class Paper(StrEnum):
-    """The paper of the pages."""
+    """The paper size."""
 
     A4 = "a4"
     LETTER = "letter"
 
 
 class FileType(StrEnum):
-    """What is made of the pages, by the suffix of its files."""
+    """The file types that a resume can be rendered as. The values are the suffixes."""
 
     PDF = "pdf"
     WORD = "docx"
 
     @property
     def noun(self) -> str:
-        """What a message calls it."""
+        """The name of the file type in messages."""
         return "PDF" if self is FileType.PDF else "Word document"
 
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """Options that replace the resume's own style; None keeps the style's value. A Word document has no
-    layout."""
+    """Options for rendering a resume. If `layout` or `paper` is None, the resume's own style
+    applies. Word documents ignore the layout."""
 
     layout: str | None = None
     paper: Paper | None = None
     is_anonymous: bool = False
     file_type: FileType = FileType.PDF
     first_page: int | None = None
-    """The number of the first page in a book; None if the resume is a file of its own."""
+    """The page number on which the resume begins in a book; None if it is not part of a book."""
 
     alias: str | None = None
-    """What replaces the name in an anonymous resume; None for a name made from the ID."""
+    """The replacement for the name in an anonymous resume; if None, it is derived from the ID."""
 
     has_brand: bool = True
     """Whether the account's house style is shown, unless the resume's own style hides it."""
@@ -75,7 +75,7 @@ DEFAULT_CHOICE: Final = PageOptions()
 
 
 class TooLong(Exception):
-    """The resume has too much text to be drawn. `chars` is its number of characters."""
+    """The resume has too much text to be rendered. `chars` is its number of characters."""
 
     def __init__(self, chars: int, file_type: FileType) -> None:
         super().__init__(
@@ -89,14 +89,14 @@ def compose(
     document: Mapping[str, Any],
     resume_id: str,
     choice: PageOptions = DEFAULT_CHOICE,
-    format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
+    format: Format = DEFAULT_FORMAT,  # noqa: A002  (callers read best with this name)
     first_month: int | None = None,
     brand: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the page in the form that the template takes. Raises TooLong.
+    """Return the page in the form that the template expects. Raises TooLong.
 
-    `first_month` is the number of January that was recorded, if any. `brand` is the house style
-    (`rendering.branding`), which the resume's style may hide.
+    `first_month` is the recorded number of January, if any. `brand` is the house style
+    (`rendering.branding`), which the resume's style can hide.
     """
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
     hidden = None
@@ -137,7 +137,7 @@ def compose(
         "author": name or "",
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
-        # Hindi and related languages are rarely hyphenated, and it is slow.
+        # Hyphenation is rare in Hindi and related languages, and it is slow.
         "hyphenates": language not in RIGHT_TO_LEFT | {"hi", "mr", "ne"},
         "spaced": language not in UNSPACED,
         "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
@@ -157,15 +157,15 @@ def compose(
 
 
 def file_name(shown: str, resume_id: str, choice: PageOptions) -> str:
-    """Return the file name that the list shows, with the suffix of its type; without the person's name if
-    the choice is anonymous."""
+    """Return the file name that the list shows, with the suffix of the file type. The name of an
+    anonymous file contains the alias instead of the person's name."""
     if choice.is_anonymous:
         shown = f"{alias_of(resume_id).replace(' ', '')}Resume.pdf"
     return f"{shown.removesuffix('.pdf')}.{choice.file_type}"
 
 
 def _columns(drawn: list[tuple[int, dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-    """Return the sections of each column that has any, the main column first."""
+    """Return the sections of each nonempty column, the main column first."""
     found = [[section for place, section in drawn if place == column] for column in range(3)]
     return [sections for sections in found if sections] or [[]]
 
@@ -176,11 +176,11 @@ def _paper(choice: PageOptions, style: Mapping[str, Any]) -> str:
 
 
 _QUOTED: Final = frozenset({"author", "institution", "issuer", "location", "quote", "workplace"})
-"""Fields with names and quotations, which may be in another language than the resume."""
+"""Fields with names and quotations, whose language can differ from the resume's."""
 
 
 def _iter_drawn(section: ShownSection, but: Set[str] = frozenset()) -> Iterator[str]:
-    # All fields of types beyond the table are drawn.
+    # A section type that is not in the table is rendered with all of its fields.
     unseen = NOT_DRAWN | but if section.type in ROWS else frozenset[str]()
     for item in section.items:
         yield from _iter_texts({name: item[name] for name in item if name not in unseen})
@@ -203,11 +203,11 @@ _SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
 _DOMAIN: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?([/?#].*)?", re.ASCII)
 _EMAIL: Final = re.compile(r"[^\s@:/?#]+@[^\s@:/?#]+")
 MAX_URL_CHARS: Final = 2_000
-"""The maximum length of a link; Typst refuses URLs of more than 8,000 bytes."""
+"""The maximum length of a link. Typst rejects URLs of more than 8,000 bytes."""
 
 
 def find_url(text: str) -> str | None:
-    """Return the URL for a text that is or names an address; None unless http, https, mailto or tel."""
+    """Return the URL for a text that is a URL with an accepted scheme, or begins with a domain."""
     text = text.strip()
     if len(text) > MAX_URL_CHARS or not text.isprintable() or re.search(r"\s", text):
         return None
@@ -245,19 +245,19 @@ def _short_url(text: str) -> str:
 _BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 MAX_STACKED_CHARS: Final = 30
-"""The limit of Unicode's Stream-Safe Text Format after a letter (UAX 15, 13)."""
+"""The limit of combining characters in Unicode's Stream-Safe Text Format (UAX 15, section 13)."""
 
 _VIRAMA: Final = 9
-"""The combining class of signs that join a consonant to the next."""
+"""The combining class of the signs that join two consonants."""
 
 _BLANK: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
-"""The categories of characters that leave no mark on the paper."""
+"""The categories of characters that are invisible when printed."""
 
 _FOREIGN: Final = re.compile(rf"[^\s\x00-\x7f]{{{2 * MAX_STACKED_CHARS},}}")
 
 
 def _unstack(found: re.Match[str]) -> str:
-    """Return a letter with very many combining characters without the unreadable rest.
+    """Remove the combining characters beyond the limit, and split longer joined letters.
 
     Typst crashes on 128 joined consonants, and on 2,032 accents on one letter.
     """
@@ -277,7 +277,7 @@ def _unstack(found: re.Match[str]) -> str:
 
 
 def clean(value: object) -> str | None:
-    """Return the text without characters that no page can show; None if nothing is left."""
+    """Remove the characters that no page can show. Return None if no visible character is left."""
     if not isinstance(value, str):
         return None
     shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).replace("\t", " ").strip()
@@ -287,7 +287,7 @@ def clean(value: object) -> str | None:
 
 
 class _Page:
-    """Parts of a page in one language."""
+    """Composes the parts of a page in one language."""
 
     def __init__(self, language: str, hidden: Anonymizer | None) -> None:
         self._words = WORDS.get(language, WORDS["en"])
@@ -295,14 +295,14 @@ class _Page:
         self._has_eastern_dates = language in ("ja", "ko", "zh")
 
     def text(self, value: object) -> str | None:
-        """Return the text as `clean` does, without the person's name if the page is anonymous."""
+        """Clean the text, and replace the person's name if the page is anonymous."""
         shown = clean(value)
         return shown if shown is None or self._hidden is None else self._hidden.replace(shown)
 
     def section(
         self, section_type: str, heading: str, items: Iterable[Mapping[str, Any]]
     ) -> dict[str, Any] | None:
-        """Return the section in the template's form; None if there is nothing to draw."""
+        """Return the section in the template's form, or None if it has nothing to show."""
         row = ROWS.get(section_type)
         drawn: list[dict[str, Any]]
         if row is None:
@@ -325,7 +325,7 @@ class _Page:
         link = None if self._hidden else self.text(get("link"))
         text = self.text(get("text"))
         if grade := self._grade(get("grade"), get("max_grade")):
-            # Some analyzers write the label of the grade here, which is drawn anyway.
+            # Some analyzers write the label of the grade here, but the page already adds it.
             text = grade if text in (None, self._words.grade) else f"{grade}\n{text}"
         entry = {
             "title": self.text(get("title")),
@@ -368,7 +368,7 @@ class _Page:
             yield {"title": self.text(part.get("title")), "level": share, "note": percent}
 
     def _extra(self, item: object) -> str | None:
-        """Return the texts of an item whose section type is not in the table, one per line."""
+        """Return all texts of an item whose section type is not in the table, one per line."""
         texts = [*_iter_texts(item)]
         if self._hidden is not None:
             texts = [text for text in texts if find_url(text) is None]
@@ -381,7 +381,7 @@ class _Page:
         return f"{self._words.grade} {grade}" + (f" / {most}" if most else "")
 
     def _dates(self, fields: Mapping[str, Any] | None) -> str | None:
-        """Return `02/2018 – Present`; months count from 0 (docs/format.md, Dates)."""
+        """Format dates as `02/2018 – Present`. Months count from 0 (docs/format.md, Dates)."""
         if not fields:
             return None
         begin = self._instant(fields.get("fromYear"), fields.get("fromMonth"))
@@ -417,7 +417,7 @@ EXTRAS_PT: Final = (0, 5, 10, 16, 22)
 
 DEFAULT_COLOUR: Final = "#1f5f7a"
 CONTRAST: Final = 4.5
-"""The minimum contrast of text with its background (WCAG 2.2, 1.4.3, level AA)."""
+"""The minimum contrast between a text and its background (WCAG 2.2, 1.4.3, level AA)."""
 
 _BODY_FONTS: Final = {
     "opensans": "Open Sans",
@@ -432,7 +432,7 @@ _SERIF_HEADINGS: Final = frozenset(
 
 
 def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
-    """Return measures, colors and fonts in the template's form, from the style's numbers."""
+    """Convert the resume's style to the sizes, colors and fonts that the template expects."""
     colours = [text for text in style.get("colors") or () if isinstance(text, str)]
     accent = _rgb(colours[0] if colours else DEFAULT_COLOUR)
     second = _rgb(colours[1]) if len(colours) > 1 else accent
@@ -462,7 +462,7 @@ def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
 
 
 def _pick(values: tuple[float, ...], option: object, default: int) -> float:
-    """Return the value of an option; the first or last for an option out of range."""
+    """Return the value for the option's number, which is limited to the valid range."""
     number = option if isinstance(option, int | float) and not isinstance(option, bool) else default
     return values[int(max(0, min(len(values) - 1, number)))]
 
@@ -493,7 +493,7 @@ def _mixed(colour: Rgb, other: Rgb, share: float) -> Rgb:
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
-    """Return the contrast ratio of two colors, 1 to 21 (WCAG 2.2)."""
+    """Return the contrast ratio of two colors, from 1 to 21 (WCAG 2.2)."""
     darker, lighter = sorted(map(_luminance, (one, other)))
     return (lighter + 0.05) / (darker + 0.05)
 
@@ -505,7 +505,7 @@ def _luminance(colour: Rgb) -> float:
 
 
 def legible(colour: Rgb, ground: Rgb) -> Rgb:
-    """Return the color, darkened until it is legible on a light background."""
+    """Darken the color until it is legible on the light background `ground`."""
     black = (0, 0, 0)
     for step in range(51):
         darker = _mixed(colour, black, 1 - step / 50)

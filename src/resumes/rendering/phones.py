@@ -1,4 +1,4 @@
-"""Parsing of telephone numbers as people write them."""
+"""Parse telephone numbers as people write them."""
 
 import re
 import unicodedata
@@ -10,20 +10,21 @@ MAX_DIGITS: Final = 15
 """The maximum number of digits with a country code (ITU-T E.164)."""
 
 MAX_CHARS: Final = 40
-"""A longer text is not a single number."""
+"""The maximum length of a text that is parsed as a single number."""
 
 UNSEEN: Final = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-"""The invisible characters that address books put around a number."""
+"""The invisible characters that address books insert around a number."""
 
 LIKE_DASHES: Final = "\u2212\u2043\u2500\u2501\u30fc\u4e00"
-"""Characters that are used as dashes between digits: the minus, lines, the Japanese long vowel and one."""
+"""Characters that people use as dashes between digits: the minus sign, a bullet, box-drawing lines,
+the Japanese long vowel mark and the Chinese character for one."""
 
 _DASH: Final = re.compile(f"[{LIKE_DASHES}]")
 _BETWEEN_NUMBERS: Final = re.compile(r"[^\d\s()./+-]+|[\r\n\t]+|(?<=[\d\s)/])(?=\+)")
 _NUMBER: Final = re.compile(r"[\s(]*\+?[\d\s()./-]+")
 _ZERO_WITHIN: Final = re.compile(r"\d\D*\(\s*0\s*\)")
 _PARTS: Final = re.compile(r"\s*/\s*|\s+-+\s+")
-"""Separates two numbers, or an area code and the rest of a number."""
+"""A separator between two numbers, or between an area code and the rest of a number."""
 
 _COUNTRY: Final = r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}"
 _INTERNATIONAL: Final = re.compile(
@@ -32,14 +33,14 @@ _INTERNATIONAL: Final = re.compile(
 _TRUNKS: Final = {
     "7": r"0|8(?=\d{10})", "36": "06?", **dict.fromkeys(("39", "225", "229", "242", "378"), "")
 }  # fmt: skip
-"""By country code, the prefix that is dialed only within the country. In all others it is 0; in some a
-number also begins with 0 from abroad, and in Russia an area code with 8."""
+"""The prefix for domestic calls by country code; for all other countries it is 0. It is empty where
+callers from abroad also dial a leading 0. In Russia, an area code can also begin with 8."""
 
 _AREA_DIGITS: Final = 4
-"""The maximum number of digits of an area code; one more with a 0 or a country code before it."""
+"""The maximum length of an area code; with a country code or a 0 before it, one digit more."""
 
 MIN_LOCAL_DIGITS: Final = 6
-"""Fewer digits are a group of a number, if more than one number could be in the text."""
+"""The minimum length of a number in a text with several numbers; fewer digits are only a group."""
 
 _LONG: Final = re.compile(rf"\d{{{MIN_LOCAL_DIGITS},}}")
 _YEAR: Final = r"(?:19|20)\d\d"
@@ -49,8 +50,8 @@ _DATE: Final = re.compile(
 
 
 class _Plain(dict[int, str]):
-    """For `str.translate`: each digit, dash, bracket and apostrophe of any script, and each letter of
-    another width, as one character of the plainest kind."""
+    """A table for `str.translate` that maps digits, dashes, brackets and apostrophes of any script,
+    and characters of another width, to one plain character each."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -76,10 +77,10 @@ class PhoneNumber(NamedTuple):
     """The digits of a number."""
 
     prefix: str
-    """`+`, `00` or `011` before a country code; empty without one."""
+    """The `+`, `00` or `011` before the country code; empty if there is no country code."""
     country: str
     national: str
-    """The other digits; with a country code, without the prefix for calls within the country."""
+    """The other digits. After a country code, the prefix for domestic calls is removed."""
 
     @property
     def dialed(self) -> str:
@@ -87,7 +88,7 @@ class PhoneNumber(NamedTuple):
 
 
 def find_number(text: str) -> PhoneNumber | None:
-    """Return the number if the text is exactly one; None for any other text, or if it may be more."""
+    """Return the number if the text is unambiguously one phone number, otherwise None."""
     shown = _plain(text[:MAX_CHARS]).strip()
     if len(text) > MAX_CHARS or not _NUMBER.fullmatch(shown) or _DATE.fullmatch(shown):
         return None
@@ -96,7 +97,7 @@ def find_number(text: str) -> PhoneNumber | None:
         return None
     number = _parse(parts[0])
     if not number.country and _ZERO_WITHIN.search(shown):
-        return None  # it may have a country code without the +
+        return None  # the country code may be written without the +
     return number if MIN_DIGITS <= len(number.country + number.national) <= MAX_DIGITS else None
 
 
@@ -107,7 +108,7 @@ def iter_numbers(text: str) -> Iterator[PhoneNumber]:
 
 
 def _plain(text: str) -> str:
-    """Return the text with ASCII digits, hyphens and blanks."""
+    """Convert digits, dashes and spaces to ASCII."""
     return _DASH.sub("-", unicodedata.normalize("NFKC", UNSEEN.sub("", text)).translate(PLAIN))
 
 
@@ -124,7 +125,7 @@ def _iter_parts(text: str) -> Iterator[str]:
 
 
 def _iter_groups(part: str) -> Iterator[str]:
-    """Yield the numbers of a part, which are separated only by blanks."""
+    """Yield the numbers in a part in which only spaces separate them."""
     for gap in re.finditer(r"\s+", part):
         before, after = part[: gap.start()], part[gap.end() :]
         begins = after[0] in "(0" or (_LONG.match(after) and _LONG.search(before))
@@ -136,7 +137,7 @@ def _iter_groups(part: str) -> Iterator[str]:
 
 
 def _is_area(first: str, second: str) -> bool:
-    """Return whether the first part is the area code of the second rather than another number."""
+    """Return whether `first` is the area code for `second`, not a separate number."""
     number = _parse(first)
     area = number.national.removeprefix("0")
     most = _AREA_DIGITS + bool(number.country or area != number.national)

@@ -1,4 +1,4 @@
-"""Drawing pages in a child process, with a deadline."""
+"""Render pages in a child process, with a deadline."""
 
 import contextlib
 import logging
@@ -23,43 +23,43 @@ logger = logging.getLogger("resumes.rendering")
 
 TIMEOUT_S: Final = 10.0
 IDLE_S: Final = 60.0
-"""How long an idle child is kept."""
+"""The time after which an idle child process is ended."""
 
 END_S: Final = 1.0
 
 _PROGRAM: Final = str(Path(__file__).with_name("child.py"))
-"""Run as a file, so that the child loads nothing of the service."""
+"""The child runs this file, not the module, so that it does not import the service."""
 
 _ENVIRONMENT: Final = {
     "PATH": os.defpath,
     "HOME": os.devnull,
-    # Each thread reserves address space, which is limited, and Typst starts one per processor.
+    # Typst would start a thread per processor, and each reserves some of the limited address space.
     "RAYON_NUM_THREADS": "1",
-    # Return a page's memory; otherwise 1,000 PDFs leave 20 MB more (glibc's mallopt(3)).
+    # Free each page's memory; otherwise 1,000 PDFs leave 20 MB more (glibc's mallopt(3)).
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": "1048576",
 }
 
 
 class RenderingFailed(Exception):
-    """The file could not be made: it took too long, the process died twice, or the renderer is closed."""
+    """Rendering took too long, the child process died twice, or the renderer is closed."""
 
 
 class TemplateFailed(RenderingFailed):
-    """Typst or python-docx refused the page, as it would again: a defect of the template or of the page."""
+    """Typst or python-docx rejected the page, and would reject it again: the service has a bug."""
 
 
 class Rendered(NamedTuple):
-    """A file. `missing` is a text of a PDF that no font can display, so that it is drawn as boxes."""
+    """A rendered file. `missing` is a text that no font can display: the PDF shows it as boxes."""
 
     body: bytes
     missing: str | None
 
 
 class Renderer:
-    """Draws one page at a time; safe to call from several threads, which wait for their turn.
+    """Renders one page at a time. Several threads may call it; they wait for their turn.
 
-    The child is started for the first page, and ends when it was idle for `idle_s`.
+    The child process is started for the first page and ended after it has been idle for `idle_s`.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class Renderer:
         brand: Mapping[str, Any] | None = None,
         ends_at: float | None = None,
     ) -> Rendered:
-        """Return the resume as a file. Raises TooLong, and what `render` raises."""
+        """Render the resume. Raises TooLong and the same errors as `render`."""
         document = load_stored(resume.document)
         page = compose(document, resume.entry.id, choice, accepted, resume.first_month, brand)
         return self.render_branded(page, ends_at=ends_at)
 
     def render_branded(self, page: dict[str, Any], *, ends_at: float | None = None) -> Rendered:
-        """Return the file as `render`, without the logo if that is what cannot be drawn."""
+        """Render the page, and if that fails because of the logo, render it without the logo."""
         try:
             return self.render(page, ends_at=ends_at)
         except TemplateFailed:
@@ -97,10 +97,10 @@ class Renderer:
             return self.render(page | {"brand": {**page["brand"], "logo": ""}}, ends_at=ends_at)
 
     def render(self, page: Mapping[str, Any], *, ends_at: float | None = None) -> Rendered:
-        """Return the file. Raises RenderingFailed.
+        """Render the page. Raises RenderingFailed, for example at the deadline.
 
-        A page may take until `ends_at`, on the monotonic clock; by default `timeout_s` from its turn
-        on.
+        The deadline is `ends_at` on the monotonic clock; by default, it is `timeout_s` after the
+        page's turn begins.
         """
         body = orjson.dumps(page)
         with self._turn:
@@ -130,23 +130,25 @@ class Renderer:
             raise RenderingFailed(f"Rendering took longer than {self.timeout_s:g} s") from None
         except TemplateFailed:
             raise
-        except BaseException:  # even an interrupt: an unread answer would be taken for the next one
+        except BaseException:  # even an interrupt: the next page would get the unread answer
             self._end()
             raise
 
     def _get_child(self) -> "_Child":
-        """Return a child that uses the present fonts."""
+        """Return a child process that uses the current fonts; start it if necessary."""
         look = version(self.font_folders)
         if self._child is not None and self._child.look != look:
             self._end()
         if self._child is None and not self._is_closed:
             self._child = _Child(self.font_folders, look)
-        if self._child is None or self._is_closed:  # perhaps while it was started
+        if self._child is None or self._is_closed:  # may be closed while the child starts
             raise RenderingFailed("The renderer is closed")
         return self._child
 
     def close(self) -> None:
-        """End the child, even while it draws, and draw no more. Safe to call twice."""
+        """End the child process, even while it renders, and reject all further pages.
+
+        Calling it twice is safe."""
         self._is_closed = True
         if (child := self._child) is not None:
             child.kill()
@@ -172,23 +174,23 @@ class Renderer:
         self._idle.start()
 
     def _stop_idling(self) -> None:
-        # Forget the timer first: Ctrl-C during `cancel` leaves its lock taken, which would block a second call.
+        # Forget the timer first: after Ctrl-C during `cancel`, a second `cancel` would block.
         idle, self._idle = self._idle, None
         if idle is not None:
             idle.cancel()
 
 
 class _Child:
-    """A process of `resumes.rendering.child`. `look` is the version of template and fonts that it uses.
+    """A process that runs `resumes.rendering.child`, with the template and font version `look`.
 
-    Raises OSError when it cannot be started.
+    The constructor raises OSError if the process cannot be started.
     """
 
     def __init__(self, font_folders: Sequence[Path], look: bytes) -> None:
         self.look = look
-        # -I: no module is imported from the environment or the current folder. Without HOME, the
-        # system would look it up, which may need a socket. Its standard error could garble a terminal,
-        # and contain parts of a resume.
+        # With -I, no module is imported from the environment or the current folder. Without HOME,
+        # Python would look up the home folder, which may need a socket. Standard error is
+        # discarded: it could garble a terminal and contain parts of a resume.
         self._process = subprocess.Popen(
             [sys.executable, "-I", _PROGRAM],
             stdin=subprocess.PIPE,
@@ -202,12 +204,13 @@ class _Child:
         self._out = Connection(os.dup(self._process.stdout.fileno()), writable=False)
         self._process.stdin.close()
         self._process.stdout.close()
-        # Paths need not be UTF-8, as JSON must be; but they never contain a zero byte.
+        # Send the paths as bytes: they need not be valid UTF-8, but never contain a zero byte.
         self._first: bytes | None = b"\0".join(map(os.fsencode, font_folders))
 
     def draw(self, body: bytes, ends_at: float) -> Rendered:
-        """Return the file. Raises TimeoutError, and EOFError or OSError when the process ended."""
-        # Kill it instead of waiting with a timeout: a stuck process may not even read the page.
+        """Render the page. Raises TimeoutError, or EOFError or OSError if the process has ended."""
+        # Kill the process at the deadline: a stuck process may not even read the page, so waiting
+        # for its answer with a timeout is not enough.
         watchdog = threading.Timer(ends_at - time.monotonic(), self.kill)
         watchdog.daemon = True
         watchdog.start()
@@ -220,7 +223,7 @@ class _Child:
         finally:
             watchdog.cancel()
         if "error" in said:
-            logger.debug("Page refused: %s", said["error"])  # it may quote the resume
+            logger.debug("Page refused: %s", said["error"])  # may quote the resume
             raise TemplateFailed("The page could not be rendered")
         return Rendered(made, said["missing"])
 
@@ -233,11 +236,11 @@ class _Child:
         return said, b"" if "error" in said else self._out.recv_bytes()
 
     def kill(self) -> None:
-        """Kill the process; a caller that waits for its answer gets an error."""
+        """Kill the process. A thread that is waiting for its answer gets an error."""
         self._process.kill()
 
     def end(self) -> None:
-        """End the process immediately: nothing is lost with it."""
+        """Kill the process and wait until it has ended; it holds nothing that could be lost."""
         self._in.close()
         self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):

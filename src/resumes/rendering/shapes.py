@@ -1,4 +1,4 @@
-"""The table of how sections are drawn: their shapes, and which field plays which part."""
+"""Define the shape of each section type, and which field is shown as which part of the shape."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Shape(StrEnum):
-    """The shapes that the template can draw (resume.typ, Shapes)."""
+    """The shapes that the template can render (resume.typ, Shapes)."""
 
     ENTRY = "entry"
     """A title, a company or school (`sub`) or author (`by`), dates, a place, a link, text and bullets."""
@@ -16,21 +16,21 @@ class Shape(StrEnum):
     TEXT = "text"
     QUOTE = "quote"
     SLICES = "slices"
-    """Shares of a whole."""
+    """Titles with their share of the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class SectionShape:
-    """How a section type is drawn: the field for each part."""
+    """How a section type is rendered. `parts` maps each part of the shape to a field."""
 
     shape: Shape
     parts: dict[str, str] = field(default_factory=dict)
     full_level: float = 1.0
-    """The level that is drawn as full."""
+    """The level that is shown as a full bar."""
 
 
 def _row(shape: Shape, parts: str = "", full_level: float = 1.0) -> SectionShape:
-    """Parse `title=position sub=workplace`; a part without a field is played by the field of its name."""
+    """Parse `title=position sub=workplace`. A part without `=` shows the field of the same name."""
     pairs = (word.partition("=") for word in parts.split())
     return SectionShape(shape, {part: name or part for part, _, name in pairs}, full_level)
 
@@ -85,5 +85,5 @@ ROWS: Final = {
 }
 
 NOT_DRAWN: Final = frozenset({"companyLogo", "image", "icon", "pieces"})
-"""Addresses of pictures, which are never fetched; names of icons, which are not ours; and a number that
-the shares show."""
+"""Fields that are not shown: addresses of pictures, which are never fetched; names of icons, which
+the service does not have; and a number that the shares already express."""

@@ -1,7 +1,7 @@
-"""A page as a Word document: one column, in styles that its reader can change.
+"""Convert a page to a Word document with one column, in styles that the user can change.
 
-The page is what `resumes.rendering.page` composes, so that a document has the texts of the PDF. Only the
-child process loads this module, as a file: it imports nothing of the service.
+`resumes.rendering.page` composes the page, so the document and the PDF have the same texts. Only
+the child process loads this module, as a file, so it must not import other modules of the service.
 """
 
 import io
@@ -21,23 +21,23 @@ from docx.oxml.ns import qn
 from docx.oxml.parser import OxmlElement
 from docx.shared import Mm, Pt, RGBColor
 
-MADE_AT: Final = datetime(1980, 1, 1)  # noqa: DTZ001  (the first time that a zip can say, without a zone)
-"""The time in the document and of its parts, so that the same page gives the same bytes."""
+MADE_AT: Final = datetime(1980, 1, 1)  # noqa: DTZ001  (the earliest time in a zip, which has no zone)
+"""The time of the document and its parts. It is constant so that equal pages give equal bytes."""
 
 MAX_PROPERTY_CHARS: Final = 255
 DOTS: Final = 5
 MAX_LOGO_MM: Final = 55
 
-# Fonts that come with Word; where they are missing, programs choose others for the language.
+# These fonts come with Word. Where a font is missing, programs choose another for the language.
 _LATIN: Final = "Calibri"
 _SERIF: Final = "Cambria"
 _EAST_ASIAN: Final = {"ja": "Yu Gothic", "ko": "Malgun Gothic"}
 _INDIC: Final = frozenset(["bn", "gu", "hi", "kn", "ml", "mr", "ne", "or", "pa", "si", "ta", "te"])
 _SCALE: Final = 1.12
-"""How much larger Calibri has to be than the fonts of the PDF to look as large."""
+"""The factor by which Calibri must be larger than the fonts of the PDF to look the same size."""
 
 _REGIONS: Final = {"ar": "ar-SA", "he": "he-IL", "ja": "ja-JP", "ko": "ko-KR", "zh": "zh-CN"}
-"""Languages that Word knows only with a region."""
+"""Languages that Word recognizes only with a region."""
 
 _STYLES: Final = {
     "Normal": (1.0, 0.0, 0.25),
@@ -51,18 +51,19 @@ _STYLES: Final = {
     "Header": (0.93, 0.0, 0.0),
     "Footer": (0.85, 0.0, 0.0),
 }
-"""The size of each style, and the space above and below, in sizes of a text."""
+"""The font size, the space above and the space below of each style, relative to the text size."""
 
 _UNUSED: Final = ("thumbnail", "extended-properties", "stylesWithEffects", "customXml")
-"""Parts of python-docx's template that a document can do without, by their relationships."""
+"""The relationships of those parts of python-docx's template that a document does not need."""
 
 
 _CLASSES: Final = {"L": "L", "R": "R", "AL": "R", "AN": "R", "EN": "N", "NSM": "M", "BN": "M"}
-"""Bidirectional classes of characters: letters from left or from right, numbers and marks."""
+"""Unicode's bidirectional classes in groups: L and R are letters from left to right and from right
+to left, N are numbers, and M are marks."""
 
 
 class Part(NamedTuple):
-    """A text of a line. `is_address` if it reads from left to right in any script."""
+    """A text in a line. An address (`is_address`) reads from left to right in any script."""
 
     text: str | None
     url: str | None = None
@@ -70,7 +71,7 @@ class Part(NamedTuple):
 
 
 def build(page: Mapping[str, Any], logo: bytes | None = None) -> bytes:
-    """Return the document. `logo` is the picture of the page's house style."""
+    """Return the document as bytes. `logo` is the house style's logo as PNG."""
     document = Document()
     _set_up(document, page)
     _set_styles(document, page)
@@ -86,25 +87,25 @@ def build(page: Mapping[str, Any], logo: bytes | None = None) -> bytes:
             getattr(writer, section["shape"])(item)
     writer.footer(header["running"])
     if page["brand"]:
-        _add_brand(document, page["brand"], logo)
+        writer.brand(page["brand"], logo)
     return _packed(document)
 
 
 class _Writer:
-    """Writes lines to a document; and items, each by the method with the name of its `Shape`."""
+    """Writes lines and items to a document. Each `Shape` has a method of the same name."""
 
     def __init__(self, document: DocumentObject, *, is_rtl: bool) -> None:
         self._document, self._is_rtl = document, is_rtl
         self._style_ids = {style.name: style.style_id for style in document.styles}
         self._link_ids = dict[str, str]()
         self._end: Any = document.element.body.sectPr
-        """Before which paragraphs are added. The methods of python-docx look through all for the place."""
+        """The element before which paragraphs are added. python-docx would search for it each time."""
 
-        # The mark keeps two addresses beside each other from reading from left to right as a whole.
+        # Without the mark, neighboring addresses would together be ordered from left to right.
         self._between = " · \u200f" if is_rtl else " · "
 
     def line(self, style: str, *parts: Part) -> None:
-        """Add a paragraph with those parts that have a text, if there are any."""
+        """Add a paragraph with the nonempty parts, if there are any."""
         if present := [part for part in parts if part.text]:
             paragraph = self._end.makeelement(qn("w:p"))
             self._end.addprevious(paragraph)
@@ -136,7 +137,7 @@ class _Writer:
                 _add(run, "w:t", "xml:space", "preserve").text = line
 
     def _get_link_id(self, url: str) -> str:
-        # Programs that are strict about addresses refuse a whole document for one with other signs.
+        # Some programs reject the document if a URL contains other characters.
         url = quote(url, safe="%/:?#[]@!$&'()*+,;=~")
         if url not in self._link_ids:
             self._link_ids[url] = link_id = f"link{len(self._link_ids)}"
@@ -145,9 +146,10 @@ class _Writer:
         return self._link_ids[url]
 
     def _iter_directed(self, part: Part) -> Iterator[tuple[str, bool]]:
-        """Yield the text in pieces, each with whether it reads from right to left, which Word has to be
-        told. Other signs between letters go with these if they agree, and digits with those before, much
-        as in the Unicode Bidirectional Algorithm.
+        """Yield pieces of the text, each with whether it reads from right to left, for Word.
+
+        Similarly to the Unicode Bidirectional Algorithm, other characters between letters of one
+        direction have this direction, and digits have the direction of the letters before them.
         """
         text = part.text or ""
         classes = "".join(_CLASSES.get(unicodedata.bidirectional(char), "O") for char in text)
@@ -167,7 +169,7 @@ class _Writer:
             self.line(style, Part(line.strip()))
 
     def entry(self, item: Mapping[str, Any]) -> None:
-        """Add a heading, a line with the rest of the head, the text and the bullets."""
+        """Add a heading, a line of details, the text and the bullets."""
         self.line("Heading 2", Part(item["title"]))
         details = [Part(item[name]) for name in ("sub", "by", "dates", "place")]
         self.line("Details", *details, Part(item["shown-link"], item["link"], is_address=True))
@@ -176,7 +178,7 @@ class _Writer:
             self.line("List Bullet", Part(bullet))
 
     def level(self, item: Mapping[str, Any]) -> None:
-        """Add an entry of a list: a title, and its level in words or as dots."""
+        """Add a list item with a title and the level, in words or as dots."""
         note, share = item["note"], item["level"]
         if note is None and share is not None:
             filled = round(share * DOTS)
@@ -192,7 +194,7 @@ class _Writer:
         self.line("Normal", *map(Part, item["tags"]))
 
     def text(self, item: Mapping[str, Any]) -> None:
-        """Add the paragraphs of a text."""
+        """Add the text's paragraphs."""
         self._paragraphs(item["text"])
 
     def quote(self, item: Mapping[str, Any]) -> None:
@@ -201,41 +203,54 @@ class _Writer:
         self.line("Details", Part(item["by"] and f"— {item['by']}"))
 
     def footer(self, name: str) -> None:
-        """Put the name and the number of the page at the foot of the second and later pages."""
+        """Add a footer with the name and page number to the second and later pages."""
         section = self._document.sections[0]
         section.different_first_page_header_footer = True
         paragraph: Any = section.footer.paragraphs[0]._p
         self._fill(paragraph, "Footer", [Part(name + self._between)])
         _add(_add(paragraph, "w:fldSimple", "w:instr", "PAGE"), "w:r")
 
+    def brand(self, brand: Mapping[str, Any], logo: bytes | None) -> None:
+        """Add the house style to the first page's header, and its footer to all pages."""
+        section = self._document.sections[0]
+        header = section.first_page_header
+        if logo is not None:
+            paragraph = self._branded(header, "Header")
+            paragraph.paragraph_format.space_after = Mm(2)
+            picture = paragraph.add_run().add_picture(io.BytesIO(logo))
+            if picture.width > Mm(MAX_LOGO_MM):
+                picture.height = round(picture.height * Mm(MAX_LOGO_MM) / picture.width)
+                picture.width = Mm(MAX_LOGO_MM)
+            picture._inline.docPr.set("descr", brand["alt"])
+            for side in "TBLR":  # otherwise, LibreOffice adds 3 mm
+                picture._inline.set(f"dist{side}", "0")
+        if brand["name"]:
+            for run in self._branded(header, "Header", brand["name"]).runs:
+                run.font.bold = run.font.cs_bold = True
+        for line in filter(None, brand["lines"]):
+            self._branded(header, "Header", line)
+        empty, *shown = header.paragraphs
+        if shown:
+            empty._p.getparent().remove(empty._p)
+            shown[-1].paragraph_format.space_after = Mm(4)
+        for footer in (section.first_page_footer, section.footer) if brand["footer"] else ():
+            self._branded(footer, "Footer", brand["footer"])
 
-def _add_brand(document: DocumentObject, brand: Mapping[str, Any], logo: bytes | None) -> None:
-    """Put the house style above the first page, and its footer below each."""
-    section = document.sections[0]
-    first = section.first_page_header
-    if logo is not None:
-        picture = first.paragraphs[0].add_run().add_picture(io.BytesIO(logo))
-        if picture.width > Mm(MAX_LOGO_MM):
-            picture.height = round(picture.height * Mm(MAX_LOGO_MM) / picture.width)
-            picture.width = Mm(MAX_LOGO_MM)
-        picture._inline.docPr.set("descr", brand["alt"])
-    if brand["name"]:
-        first.add_paragraph(style="Header").add_run(brand["name"]).bold = True
-    for line in brand["lines"]:
-        first.add_paragraph(line, style="Header")
-    for footer in (section.first_page_footer, section.footer) if brand["footer"] else ():
-        footer.add_paragraph(brand["footer"], style="Footer")
+    def _branded(self, place: Any, style: str, *texts: str) -> Any:
+        paragraph = place.add_paragraph()
+        self._fill(paragraph._p, style, [Part(text, is_address=True) for text in texts])
+        return paragraph
 
 
 def _add(parent: Any, name: str, attribute: str = "", value: str = "") -> Any:
-    """Return a new last child element, perhaps with an attribute."""
+    """Append a child element, optionally with an attribute, and return it."""
     child = parent.makeelement(qn(name), {qn(attribute): value} if attribute else None)
     parent.append(child)
     return child
 
 
 def _set_up(document: DocumentObject, page: Mapping[str, Any]) -> None:
-    """Set the properties and the paper, and take out what python-docx's template has besides."""
+    """Set the properties and the paper size, and remove unused parts of python-docx's template."""
     for rels in (document.part.rels, document.part.package.rels):
         for name in [name for name, rel in rels.items() if rel.reltype.endswith(_UNUSED)]:
             del rels[name]
@@ -258,24 +273,18 @@ def _set_up(document: DocumentObject, page: Mapping[str, Any]) -> None:
 
 
 def _set_styles(document: DocumentObject, page: Mapping[str, Any]) -> None:
-    """Give the styles the fonts of the language, and the sizes and colors of the page."""
+    """Set the styles' fonts for the language, and their sizes and colors as in the page."""
     language, look = page["lang"], page["style"]
     styles: Any = document.styles
-    # No fonts of a theme; and letters are not set apart, since those of Arabic are joined.
+    # Remove the theme's fonts, and the letter spacing, which would separate joined Arabic letters.
     for kind in ("rFonts", "rPr/w:spacing", "rPr/w:kern", "pBdr"):
         for element in styles.element.xpath(f".//w:{kind}"):
             element.getparent().remove(element)
     [defaults] = styles.element.xpath("w:docDefaults/w:rPrDefault/w:rPr")
-    fonts = OxmlElement("w:rFonts")
     east_asian = _EAST_ASIAN.get(language, "Microsoft YaHei")
     others = "Nirmala UI" if language in _INDIC else "Arial"
-    for name, font in {
-        "ascii": _LATIN,
-        "hAnsi": _LATIN,
-        "eastAsia": east_asian,
-        "cs": others,
-    }.items():
-        fonts.set(qn(f"w:{name}"), font)
+    names = {"ascii": _LATIN, "hAnsi": _LATIN, "eastAsia": east_asian, "cs": others}
+    fonts = OxmlElement("w:rFonts", {qn(f"w:{name}"): font for name, font in names.items()})
     defaults.insert(0, fonts)
     kind = (
         "eastAsia" if language in ("ja", "ko", "zh") else "bidi" if page["dir"] == "rtl" else "val"
@@ -299,7 +308,7 @@ def _set_styles(document: DocumentObject, page: Mapping[str, Any]) -> None:
         spacing.space_before = Pt(above * size_pt * look["spacing"])
         spacing.space_after = Pt(below * size_pt)
         spacing.line_spacing = 1 + look["leading"] / 2
-        # The size of Arabic and the like, which python-docx does not set.
+        # Also set the size for scripts such as Arabic: python-docx does not set it.
         [size] = style.element.xpath("w:rPr/w:sz")
         for other in style.element.xpath("w:rPr/w:szCs"):
             other.getparent().remove(other)
@@ -307,12 +316,12 @@ def _set_styles(document: DocumentObject, page: Mapping[str, Any]) -> None:
 
 
 def _packed(document: DocumentObject) -> bytes:
-    """Return the document's bytes, with the same time for each part."""
+    """Return the document as bytes, with the same time for each part."""
     written, packed = io.BytesIO(), io.BytesIO()
     document.save(written)
     with zipfile.ZipFile(written) as source, zipfile.ZipFile(packed, "w") as target:
         for part in source.infolist():
             entry = zipfile.ZipInfo(part.filename, MADE_AT.timetuple()[:6])
-            entry.external_attr = 0o600 << 16  # its owner may read it when it is unpacked
+            entry.external_attr = 0o600 << 16  # readable for its owner when it is unpacked
             target.writestr(entry, source.read(part), zipfile.ZIP_DEFLATED)
     return packed.getvalue()

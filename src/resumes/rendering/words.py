@@ -1,4 +1,4 @@
-"""The few words that a page adds, in the resume's language; and the detection of that language."""
+"""Detect a resume's language, and provide the few words that a page adds in this language."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Words(NamedTuple):
-    """The words for an ongoing date, and before a grade."""
+    """The word for an ongoing date, and the label before a grade."""
 
     present: str
     grade: str = "GPA"
@@ -44,7 +44,7 @@ WORDS: Final = {
 }
 
 _SIBLINGS: Final = {"id": "ms", "hr": "sr"}
-"""Languages that a short text cannot distinguish; the page has only words of the first one."""
+"""Pairs of languages that a short text cannot distinguish; WORDS contains only the first one."""
 
 _BY_SCRIPT: Final = {
     "ARMENIAN": "hy", "BENGALI": "bn", "ETHIOPIC": "am", "GEORGIAN": "ka", "GREEK": "el",
@@ -52,14 +52,14 @@ _BY_SCRIPT: Final = {
     "KHMER": "km", "LAO": "lo", "MALAYALAM": "ml", "MYANMAR": "my", "ORIYA": "or", "SINHALA": "si",
     "TAMIL": "ta", "TELUGU": "te", "THAANA": "dv", "THAI": "th",
 }  # fmt: skip
-"""The only or by far most common language of a script, by the Unicode names of its letters."""
+"""The only or most common language of a script. Scripts are named as in Unicode's letter names."""
 
 _DEFAULT_BY_SCRIPT: Final = {"ARABIC": "ar", "DEVANAGARI": "hi", "HEBREW": "he"}
-"""The language of a script with more than one, if there are no clues; English for other scripts."""
+"""The default language of a script if there are no clues; for other scripts, it is English."""
 
 RIGHT_TO_LEFT: Final = frozenset({"ar", "ckb", "dv", "fa", "he", "ps", "ug", "ur", "yi"})
 UNSPACED: Final = RIGHT_TO_LEFT | {*_BY_SCRIPT.values(), "hi", "mr", "ne"} - {"el", "hy", "ka"}
-"""Languages whose letters are not set apart."""
+"""Languages whose text is set without letter spacing."""
 
 _CLUES: Final = {
     "LATIN": """
@@ -251,9 +251,9 @@ mr - -च्या -ाचे -ाची -ाचा -ून -ण्यात -�
 ne - -को -लाई -हरू -मा -ले -बाट -एको र छ मा लाई गरेको भएको तथा हुन् गर्ने छन्
 """,
 }
-"""By script, a row per language; in a tie the first row wins. A row has the language's letters (in Latin
-those beyond a to z; `-` if they prove nothing), common words of its resumes, and endings. Words of one
-Latin letter are in many languages and prove nothing."""
+"""A row per language for each script; in a tie, the first row wins. A row contains the language's
+letters (in Latin, only the letters beyond a to z; `-` if they prove nothing), words that are common
+in its resumes, and endings. Words of one Latin letter occur in many languages and prove nothing."""
 
 _BORROWED: Final = """
 aan ag al ale ali am an ang ar arte as at au av az bat be bil bio bir bu by care clients com comme
@@ -264,27 +264,27 @@ om on op orang os ose over pa par para pat pe per plus po por pro que qui rad sa
 ses she si so sobre son sous su sul sur tai tao te tim to tot um un uz van var volt von wa was ya
 za ze zen és
 """
-"""Words that occur in English texts too, mostly in names and phrases (`El Paso, LA`, `de facto`). They
-distinguish other languages from one another, but not from English."""
+"""Words that also occur in English texts, mostly in names and phrases (`El Paso, LA`, `de facto`).
+They distinguish other languages from one another, but not from English."""
 
 MIN_KNOWN: Final = 2
-"""How many different words, except borrowed ones, prove that a text is not in English."""
+"""The number of different words, except borrowed ones, that prove that a text is not in English."""
 MIN_SCORE: Final = 5
 MIN_SCORE_PER_WORD: Final = 0.2
 MARGIN_OVER_ENGLISH: Final = 1.5
-"""How many times English's score another language in Latin letters must reach, since many English resumes
-contain foreign names and places."""
+"""The minimum ratio to the score of English for another language in Latin letters, since many
+English resumes contain foreign names and places."""
 MARGIN: Final = 1.15
-"""How many times the runner-up's score a language without labels in WORDS must reach."""
+"""The minimum ratio to the second-best score for a language that is not in WORDS."""
 
 MAX_CHARS: Final = 20_000
-"""How many characters are examined; more would not change the language."""
+"""The number of characters that are examined; more would not change the result."""
 
 _ADDRESS: Final = re.compile(r"@|://|\w\.\w")
 _WORD: Final = re.compile(
     r"[A-Za-z\u00aa-\u1fff\u2c00-\u2fef\u3005-\u3007\u3040-\ud7ff\uf900-\uffef]+(?:[-/&+]\w+)*"
 )
-"""Marks and hyphens are parts of words: `e-mail`, `en-suite`."""
+"""A word, including marks and hyphens: `e-mail`, `en-suite`."""
 
 _FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
 
@@ -316,7 +316,7 @@ _borrowed: Final = frozenset(_BORROWED.split())
 
 
 def find_language(texts: Iterable[str]) -> str:
-    """Return the language that most of the texts are in, as ISO 639; `en` in doubt."""
+    """Return the language of most of the texts as an ISO 639 code. If in doubt, return `en`."""
     whole = unicodedata.normalize("NFC", "\n".join(texts)[:MAX_CHARS])
     lines = [
         _WORD.findall(" ".join(text for text in line.split() if not _ADDRESS.search(text)))
@@ -334,7 +334,7 @@ def find_language(texts: Iterable[str]) -> str:
 
 
 def _iter_said(line: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a line, in lower case, without those that may be names."""
+    """Yield the words of a line in lower case, except words that may be names."""
     is_loud = len(line) > 4 and all(map(str.isupper, line))
     for at, word in enumerate(line):
         if word.islower():
@@ -348,26 +348,26 @@ def _iter_said(line: Sequence[str]) -> Iterator[str]:
 
 
 def _find_script(text: str, latin: int) -> str:
-    """Return the script of a text; `latin` is its number of Latin letters that count."""
+    """Return the script of a text. `latin` is the number of Latin letters to count."""
     found = Counter({"LATIN": latin})
     for char, count in Counter("".join(_FOREIGN.findall(text))).items():
         script = unicodedata.name(char, "").partition(" ")[0] if char.isalpha() else ""
         if script in ("HIRAGANA", "KATAKANA"):
             found["KANA"] += count
         if script in ("HIRAGANA", "KATAKANA", "CJK"):
-            found["HAN"] += 3 * count  # since a text needs fewer of them
+            found["HAN"] += 3 * count  # a text needs fewer of these characters
         elif script == "HANGUL":
             found[script] += 2 * count
         elif script in _CLUES or script in _BY_SCRIPT:
             found[script] += count
     kana = found.pop("KANA", 0)
     [(script, count)] = found.most_common(1)
-    # A Chinese text may name a Japanese product.
+    # A few kana do not make a text Japanese: a Chinese text may name a Japanese product.
     return "KANA" if script == "HAN" and 24 * kana > count else script
 
 
 def _find_by_words(script: str, said: Mapping[str, int]) -> str:
-    """Return the language of the script that most of the words indicate."""
+    """Return the language, among those of the script, that most of the words indicate."""
     clues = _clues(script)
     scores, known = Counter[str](), Counter[str]()
     total = 0
@@ -386,7 +386,7 @@ def _find_by_words(script: str, said: Mapping[str, int]) -> str:
         if not word.isascii():
             letters = {char for char in word if not char.isascii()}
             for language, own in clues.letters.items():
-                if language != "en":  # English has words of all others, such as `café`
+                if language != "en":  # English borrows words such as `café`
                     scores[language] += count if letters <= own else -2 * count
     english = scores.pop("en", 0)
     default = _DEFAULT_BY_SCRIPT.get(script, "en")

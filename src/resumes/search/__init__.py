@@ -1,1 +1,1 @@
-"""Search: the words of a resume, and the queries over them. No store and no SQL."""
+"""Search resumes: the words of a resume and the queries for them, without store or SQL."""

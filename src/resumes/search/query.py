@@ -1,7 +1,8 @@
-"""Queries: what people type, as terms that an index looks up, and that a text proves.
+"""Parse queries into terms, which an index looks up and which a resume's text can prove.
 
-A query is words, all of which must be found, `"a phrase"`, `-word`, prefixes such as `skill:` before a
-word or a phrase, and `word*` for beginnings. Anything else is searched as words: nothing is an error.
+A query consists of words, `"a phrase"`, `-word`, and `word*` for longer words that begin with it; a
+prefix such as `skill:` can precede a word or phrase. All words must be found, except those after
+`-`. Anything else is searched for as words, so a query is never invalid.
 """
 
 import re
@@ -35,75 +36,76 @@ from resumes.search.words import (
 )
 
 MAX_QUERY_CHARS: Final = 500
-"""The maximum length of a query; the rest does not count."""
+"""The maximum length of a query. The rest is ignored."""
 
 MAX_TERMS: Final = 20
-"""The maximum number of terms of a query; further ones do not count."""
+"""The maximum number of terms in a query. Further terms are ignored."""
 
 MAX_REPEATS: Final = 4
-"""How often a query may have the same two words in a row: a phrase that repeats itself is compared with a
-text that does, too, from each word on."""
+"""The maximum number of times that the same two words may follow each other in a query. Searching a
+repetitive text for a repetitive phrase is slow, since the comparison starts again at each word."""
 
 MIN_BEGINNING_CHARS: Final = 4
-"""The shortest beginning that is looked up in all groups."""
+"""The minimum length of a beginning of a word that is looked up in all groups."""
 
 MAX_LOOKUPS: Final = 8
-"""How many tokens of a phrase are looked up; the text proves the rest."""
+"""The maximum number of tokens of a phrase that are looked up; the text proves the others."""
 
 
 class Kind(StrEnum):
-    """What the last word of a term finds."""
+    """The words that the last word of a term finds."""
 
     WORD = "word"
-    """The word; in name, title and email address also longer words that begin with it."""
+    """The word; in name, title and email address, also longer words that begin with it."""
 
     BEGINNING = "beginning"
     """All words that begin with it."""
 
     PHRASE = "phrase"
-    """The word."""
+    """Only the word itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word, or several that follow each other in one text, to be found, or not to be found.
+    """One or several consecutive words that a text must contain or, if negative, must not contain.
 
-    A resume may have the term if its tokens include all those of one of the `rows`, or one that begins
-    with one of the `beginnings`; otherwise it does not have it. If `needs_proof`, one that may have it
-    may still not have it, and `Query.matches` decides. So an engine looks up
+    A resume can contain the term only if its tokens include all tokens of one of the `rows`, or a
+    token that begins with one of the `beginnings`. With `needs_proof`, this is not sufficient, and
+    `Query.matches` decides. So an engine looks up
 
-    - a term: `rows[0]` all present OR `rows[1]` all present OR … OR a token that begins with
+    - for a term: `rows[0]` all present OR `rows[1]` all present OR … OR a token that begins with
       `beginnings[0]` OR …;
-    - a negative term: NOT that; but nothing if it needs proof, since a resume that may have it can
-      still be one to find.
+    - for a negative term: NOT that, or nothing if the term needs proof, since a resume with these
+      tokens need not contain the term.
     """
 
     groups: str
-    """The letters of the groups that are searched."""
+    """The letters of the groups to search."""
 
     readings: tuple[tuple[str, ...], ...]
-    """The words, folded, with compounds as one word, and with compounds divided. A run of Chinese or
-    Japanese characters is one word."""
+    """The folded words, once with each compound as one word and once with compounds divided. A run
+    of Chinese or Japanese characters is one word."""
 
     kind: Kind
     is_negative: bool
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """Tokens, with the letters of their groups; each row has at most 8, all of one group."""
+        """Tokens, which begin with a group's letter: at most 8 in a row, and all of one group."""
         rows: dict[tuple[str, ...], None] = {}
         for group in self.groups:
             for words in self.readings:
                 lists = self.kind is Kind.BEGINNING and group not in BY_BEGINNINGS
                 tokens = sorted(_tokens(words[:-1] if lists else words, group))
-                # Long words are rare ones.
+                # Prefer long words, since they are rare.
                 rows[tuple(sorted(tokens, key=len, reverse=True)[:MAX_LOOKUPS])] = None
         return tuple(filter(None, rows))
 
     @property
     def beginnings(self) -> tuple[str, ...]:
-        """Beginnings of tokens, of five characters or more, with the letters of their groups. In those of
-        `BY_BEGINNINGS` they are tokens, and in `rows`."""
+        """Beginnings of tokens, with the letter of the group and so at least five characters long.
+
+        In the groups of `BY_BEGINNINGS`, beginnings are tokens and therefore in `rows`."""
         words = self.readings[0]
         if self.kind is not Kind.BEGINNING or len(words) > 1:
             return ()
@@ -111,7 +113,7 @@ class Term:
 
     @property
     def needs_proof(self) -> bool:
-        """Whether a resume that may have the term may still not have it."""
+        """Whether a resume that the index finds for the term may not contain it."""
         words = self.readings[0]
         if len(words) > 1 or len(self.readings) > 1:
             return True
@@ -121,7 +123,7 @@ class Term:
         return has_beginnings and (self.kind is Kind.PHRASE or len(words[0]) > MAX_BEGINNING_CHARS)
 
     def is_in(self, group: str, text: str) -> bool:
-        """Return whether the folded texts of a group have the term, negative or not."""
+        """Return whether the folded text of a group contains the term, even if it is negative."""
         return any(
             self.pattern(words, group).search(form)
             for words in self.readings
@@ -130,7 +132,7 @@ class Term:
         )
 
     def pattern(self, words: tuple[str, ...], group: str | None) -> re.Pattern[str]:
-        """Return what finds the words of a reading in a folded text of the group."""
+        """Return the pattern that finds the words of a reading in a folded text of the group."""
         finds_longer = self.kind is Kind.BEGINNING or (
             self.kind is Kind.WORD and group is not None and group in BY_BEGINNINGS
         )
@@ -138,7 +140,7 @@ class Term:
 
 
 def _tokens(words: tuple[str, ...], group: str) -> set[str]:
-    """Return tokens that a group with the words has."""
+    """Return the tokens that a text of the group has if it contains the words."""
     end = MAX_BEGINNING_CHARS if group in BY_BEGINNINGS else None
     tokens = set()
     for word in words:
@@ -149,26 +151,26 @@ def _tokens(words: tuple[str, ...], group: str) -> set[str]:
 
 
 def _chars(run: str) -> str:
-    """Return the characters of a Chinese or Japanese run; of any other word, none."""
+    """Return the characters of a Chinese or Japanese run, or no text for any other word."""
     return run[1::3] if run.startswith(IN_RUN) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Terms, all of which must be found, except for the negative ones, none of which may be.
+    """Terms. A resume matches if it contains all positive terms and no negative one.
 
-    The resumes that an index finds for `looked_up` are all those that match, if `is_exact`; otherwise
-    `matches` decides on each one. If all terms that are looked up are negative, an index that only
-    excludes from what it has found looks for `EVERY_RESUME`, too.
+    If `is_exact`, the matches are exactly the resumes that an index finds for `looked_up`;
+    otherwise, `matches` decides for each of these resumes. If all terms that are looked up are negative, an index that
+    can only exclude resumes from a result also looks up `EVERY_RESUME`.
     """
 
     terms: tuple[Term, ...]
     is_cut: bool = False
-    """Whether the text was too long, so that its end does not count, or it repeats itself too often."""
+    """Whether the query is too long, so that a part of it is ignored, or too repetitive."""
 
     @property
     def looked_up(self) -> tuple[Term, ...]:
-        """The terms that the index decides on."""
+        """The terms that the index looks up."""
         return tuple(term for term in self.terms if not (term.is_negative and term.needs_proof))
 
     @property
@@ -184,9 +186,9 @@ class Query:
         name: str | None,
         label: str | None = None,
     ) -> bool:
-        """Return whether a stored resume has all the terms, and none of the negative ones.
+        """Return whether a stored resume matches. Raises StoreIncompatible for a damaged document.
 
-        Title and name are the columns of `resumes`. Raises StoreIncompatible for a damaged document.
+        `title` and `name` are the values of these columns of `resumes`.
         """
         texts = folded_groups(group_texts(document, title=title, name=name, label=label))
         return all(
@@ -198,7 +200,7 @@ class Query:
 # Parsing
 
 _ALIKE: Final = str.maketrans("\u201c\u201d\u201e\u201f\uff02\uff1a", '""""":')
-"""Quotes and colons of other keyboards."""
+"""Quotation marks and colons from other keyboards."""
 
 _PREFIX: Final = f"(?ai:{'|'.join(PREFIXES)}):"
 _ITEM: Final = re.compile(
@@ -210,15 +212,15 @@ _AT: Final = re.compile("[@\ufe6b\uff20]")
 
 
 def parse_query(text: str, *, is_typing: bool = False) -> Query:
-    """Return the query in a text; without terms if there is nothing to search for in it.
+    """Parse a text into a query, which has no terms if the text contains nothing to search for.
 
-    Only its first 500 characters count, and the first 20 terms of them. `word*` finds words that begin
-    with it, if it has four letters or more; a shorter one is searched as a word, which in name, title
-    and email address finds longer ones, too. With `is_typing` the last word is such a beginning, since
-    more of it may follow.
+    Only the first 500 characters are used, and of them only the first 20 terms. `word*` finds words
+    that begin with these letters if there are at least four; with fewer letters, it is a normal
+    word, which finds longer words only in name, title and email address. With `is_typing`, the last
+    word is treated as if `*` followed, since the user may not have finished it.
 
-    A blank may follow a prefix, and `skill:-java` is `-skill:java`. A quote that is not closed does not
-    count, nor does a prefix without a word.
+    A space may follow a prefix, and `skill:-java` means `-skill:java`. A quotation mark that is not
+    closed and a prefix without a word are ignored.
     """
     is_cut = len(text) > MAX_QUERY_CHARS
     text = text[:MAX_QUERY_CHARS].translate(_ALIKE)
@@ -249,12 +251,12 @@ def _phrase(text: str, groups: str, is_negative: bool) -> Iterator[Term]:
 
 
 def label_terms(label: str) -> tuple[Term, ...]:
-    """Return the term that all resumes with this label have; none if it has no words."""
+    """Return the term that all resumes with this label contain, or none if it has no words."""
     return tuple(_phrase(label, LABEL, is_negative=False))
 
 
 def _words(text: str, groups: str, is_negative: bool, is_last: bool) -> Iterator[Term]:
-    """Yield the terms of a text without blanks: one for each word or address in it."""
+    """Yield a term for each word or email address in a text without spaces."""
     word = text.rstrip("*")
     folded = ENDS[0].join(map(fold, _AT.split(word)))
     addresses: list[list[re.Match[str]]] = []
@@ -291,7 +293,7 @@ def _readings(chunks: list[re.Match[str]]) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys((tuple(joined), tuple(divided))))
 
 
-# Proof, and what is marked
+# Proof and highlighting
 
 
 _SEPARATORS: Final = rf"[ +#{re.escape(JOINERS)}]*"
@@ -299,7 +301,7 @@ _SEPARATORS: Final = rf"[ +#{re.escape(JOINERS)}]*"
 
 @lru_cache(maxsize=512)
 def _pattern(words: tuple[str, ...], finds_longer: bool) -> re.Pattern[str]:
-    """Return the pattern of words that follow each other in a folded text."""
+    """Return a pattern for these words in a row in a folded text."""
     patterns = [_word_pattern(word, finds_longer=False) for word in words[:-1]]
     patterns.append(_word_pattern(words[-1], finds_longer=finds_longer))
     return re.compile(_SEPARATORS.join(patterns))
@@ -309,11 +311,11 @@ def _word_pattern(word: str, *, finds_longer: bool) -> str:
     literal = re.escape(word)
     if word.startswith(IN_RUN):
         return literal
-    # A search is fast for a pattern that begins with a literal, so what is before it comes after it.
+    # Searching is fast if the pattern begins with a literal, so the lookbehind comes after it.
     before = f"(?<!{LETTER}{literal})"
     if word.startswith("."):
         before += rf"(?<!\.{literal})"
-    finds_longer = finds_longer or len(word) == MAX_WORD_CHARS  # which may be cut
+    finds_longer = finds_longer or len(word) == MAX_WORD_CHARS  # the word may be cut
     after = "" if finds_longer or word.endswith(("++", "#")) else f"(?!{LETTER})"
     if word.endswith("+") and not word.endswith("++"):
         after = f"(?!{LETTER})" if finds_longer else rf"(?!{LETTER}|\+)"
@@ -323,10 +325,10 @@ def _word_pattern(word: str, *, finds_longer: bool) -> str:
 
 
 def hits(text: str, query: Query, group: str | None = None) -> list[tuple[int, int]]:
-    """Return where a shown text has words of the query, as indexes of its characters, in order.
+    """Return the ranges of a shown text that match the query, as sorted character indexes.
 
-    `group` is the letter of the text's group: a term that does not search it marks nothing. With None
-    all terms count, but without the longer words that they find in name, title and email address.
+    `group` is the letter of the text's group; terms that do not search this group are ignored. With
+    None, all terms are used, but they do not find longer words as in name, title and email address.
     """
     text = text.translate(WITHOUT_ENDS)
     chars = list(fold(text)) if text.isascii() else [fold(char) for char in text]
@@ -347,7 +349,7 @@ def hits(text: str, query: Query, group: str | None = None) -> list[tuple[int, i
                 ]
     merged: list[tuple[int, int]] = []
     for start, end in sorted(found):
-        while end < len(text) and not chars[end]:  # an accent of its own
+        while end < len(text) and not chars[end]:  # a separate accent
             end += 1
         if merged and start <= merged[-1][1]:
             start, end = merged[-1][0], max(end, merged.pop()[1])

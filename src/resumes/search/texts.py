@@ -1,4 +1,4 @@
-"""The texts of a resume that are searched, by groups of fields."""
+"""Collect the texts of a resume that are searched, in groups of fields."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -20,7 +20,7 @@ PREFIXES: Final = {
     "school": SCHOOL,
     "label": LABEL,
 }
-"""The letter of a group by its prefix in a query."""
+"""The letter of a group for each prefix in a query."""
 
 _HEADER_GROUPS: Final = {"name": NAME, "email": EMAIL, "title": TITLE, "location": PLACE}
 
@@ -39,12 +39,12 @@ _SECTION_GROUPS: Final = {
 }
 
 _PICTURES: Final = frozenset({"companyLogo", "image"})
-"""Fields with the address of a picture, which no view shows."""
+"""Fields that contain the address of a picture, which no view shows."""
 
 
 def section_group(section_type: str) -> str:
-    """Return the group of a section's items: that of `experiences` for `additionalExperiences`, and
-    `OTHER` for a section type that has none."""
+    """Return the group for the items of a section type. `additionalExperiences` has the same group
+    as `experiences`, and so on; section types without a group have `OTHER`."""
     name = section_type.removeprefix("additional")
     return _SECTION_GROUPS.get(name[:1].lower() + name[1:], OTHER)
 
@@ -54,9 +54,9 @@ def group_texts(
 ) -> dict[str, list[str]]:
     """Return the texts of a stored resume by group, as they were sent.
 
-    These are the texts that are shown to people: not hidden, unknown or style fields, icons, or
-    addresses of pictures. Title and name are the columns of `resumes`. Raises StoreIncompatible for a
-    damaged document.
+    The result contains only texts that people see: no hidden, unknown or style fields, icons, or
+    addresses of pictures. `title` and `name` are the values of these columns of `resumes`. Raises
+    StoreIncompatible for a damaged document.
     """
     stored = load_stored(document)
     texts: dict[str, list[str]] = {group: [] for group in GROUPS}
@@ -78,14 +78,14 @@ def group_texts(
             for field, value in item.items() if type(item) is dict else ():
                 read = readers.get(field)
                 if read is _read_text and type(value) is str:
-                    found.append(value)  # the most by far, and this is faster
+                    found.append(value)  # a faster path for most fields
                 elif read is not None:
                     found += read(value)
     return texts
 
 
 _Read = Callable[[Any], list[str]]
-"""Returns the shown texts in a stored value, which may be null, or in a damaged document anything."""
+"""A function that returns the shown texts in a stored value, which may be damaged."""
 
 
 def _read_text(value: Any) -> list[str]:
@@ -97,7 +97,7 @@ def _read_list(value: Any) -> list[str]:
 
 
 def _readers(fields: Mapping[str, Kind]) -> dict[str, _Read]:
-    """Return what reads each of the fields that may have texts."""
+    """Return a reader for each of the fields that can contain texts."""
     readers = {field: _reader(kind) for field, kind in fields.items() if field not in _PICTURES}
     return {field: read for field, read in readers.items() if read}
 
@@ -134,7 +134,7 @@ _SECTIONS: Final = {
 
 
 def _iter_strings(value: Any) -> Iterator[str]:
-    """Yield the strings in the items of an extra section type, of which no field is known."""
+    """Yield all strings in the items of an extra section type, whose fields are unknown."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):

@@ -1,9 +1,9 @@
-"""The words of a text, and of a resume: what the index of the search holds.
+"""Find the words of a text, and the tokens of a resume for the search index.
 
-A word is a run of letters, digits and marks, without case and accents. Words joined by `-`, `'`, `.`,
-`&` or `_` are words each, and one together: `Node.js` is `node`, `js` and `nodejs`. Signs that change
-the meaning stay: `c++`, `c#`, `.net`. Chinese and Japanese have no blanks, so there every character
-and every pair of characters is a word.
+A word is a run of letters, digits and marks, without case and accents. Words that are joined by
+`-`, `'`, `.`, `&` or `_` are separate words and also one word: `Node.js` is `node`, `js` and
+`nodejs`. Signs that change the meaning are kept: `c++`, `c#`, `.net`. Since Chinese and Japanese
+texts have no spaces, each character and each pair of characters in them is a word.
 """
 
 import codecs
@@ -19,41 +19,41 @@ from resumes.search.texts import EMAIL, GROUPS, NAME, TITLE, group_texts
 from resumes.text import folded
 
 BY_BEGINNINGS: Final = NAME + EMAIL + TITLE
-"""The groups in which a word is also found by its beginnings, which are tokens, too."""
+"""The groups in which a word is also found by its beginnings, which are also tokens."""
 
 EVERY_RESUME: Final = "x"
-"""A token of every resume, for queries that only exclude resumes."""
+"""A token that every resume has, for queries that only exclude resumes."""
 
 MAX_WORD_CHARS: Final = 63
-"""The rest of a longer word does not count."""
+"""The maximum length of a word. The rest is ignored."""
 
 MAX_BEGINNING_CHARS: Final = 16
-"""The length of the longest beginning that is a token."""
+"""The maximum length of a beginning that is a token."""
 
 MAX_TOKENS: Final = 20_000
-"""The maximum number of tokens of a resume; words beyond it are not found."""
+"""The maximum number of tokens of a resume. Further words are not found."""
 
 MAX_GROUP_CHARS: Final = 100_000
-"""How many characters of the texts of a group are searched."""
+"""The number of characters that are searched in a group's texts."""
 
 MAX_NAME_CHARS: Final = 1_000
-"""How many characters are searched in the groups of `BY_BEGINNINGS`."""
+"""The number of characters that are searched in each group of `BY_BEGINNINGS`."""
 
 # Folding
 
 JOINERS: Final = "-'.&_"
-"""Signs that join words when they are between letters or digits."""
+"""Signs that join words if they are between letters or digits."""
 
 IN_RUN: Final = "\0"
-"""Before and after each Chinese or Japanese character in a folded text. With the ranges of these
-characters in it, a pattern would take milliseconds to compile."""
+"""The mark before and after each Chinese or Japanese character in a folded text. Compiling a
+pattern that contains the ranges of these characters instead would take milliseconds."""
 
 _TEXT_END, _GROUP_END = ENDS = "\x1e\x1f"
 WITHOUT_ENDS: Final = str.maketrans(dict.fromkeys(ENDS, " "))
 
 
 class _Folding(dict[int, str]):
-    """The folded form of each character, for `str.translate`: blank unless it belongs to a word."""
+    """The folded form of each character, for `str.translate`. Separators become spaces."""
 
     _ALIKE: Final = {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u2010": "-"}
     _KEPT: Final = frozenset(f"{JOINERS}+#{ENDS}")
@@ -63,7 +63,7 @@ class _Folding(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         form = "".join(map(self._plain, folded(chr(code))))
-        if len(self) >= self._MAX_SIZE:  # there are a million characters
+        if len(self) >= self._MAX_SIZE:  # Unicode has a million characters
             self.clear()
         self[code] = form
         return form
@@ -87,22 +87,23 @@ codecs.register_error("resumes.search.fold", _fold_beyond_ascii)
 
 
 def fold(text: str) -> str:
-    """Return the text without case and accents, and with a blank for each sign between words.
+    """Remove case and accents, and replace other signs with spaces.
 
-    What remains are parts of words, joiners, `+`, `#`, blanks, `IN_RUN` and `ENDS`.
+    The result contains only parts of words, joiners, `+`, `#`, spaces, `IN_RUN` and `ENDS`.
     """
     if not text.isascii():
-        # Most texts beyond ASCII are Latin, with few such characters, which the codec finds quickly. When
-        # all have become ASCII, the others take a tenth of the time.
+        # Most texts that are not ASCII are Latin with a few other characters, which the codec finds
+        # quickly. If the result is ASCII, `translate` takes a tenth of the time.
         with contextlib.suppress(UnicodeEncodeError):
             text = text.encode("ascii", "resumes.search.fold").decode("ascii")
     return text.translate(_FOLDING)
 
 
 def folded_groups(texts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the texts of each group in one, folded, with an `ENDS[0]` between them.
+    """Fold the texts of each group, and join them with `ENDS[0]`.
 
-    The first 100,000 characters of each count, of name, title and email address the first 1,000.
+    Only the first 100,000 characters of a group are used, and 1,000 of name, title and email
+    address.
     """
     joined = _GROUP_END.join([_TEXT_END.join(group) for group in texts.values()])
     if sum(map(joined.count, ENDS)) != sum([len(group) or 1 for group in texts.values()]) - 1:
@@ -121,45 +122,47 @@ def folded_groups(texts: Mapping[str, Sequence[str]]) -> dict[str, str]:
 _JOINS: Final = re.escape(JOINERS)
 
 LETTER: Final = rf"[^\s{IN_RUN}+#{_JOINS}]"
-"""A letter, digit or mark of a script with blanks."""
+"""A letter, digit or mark of a script that separates words with spaces."""
 
 SIGN: Final = rf"\+\+|\#|\+(?!{LETTER})"
-"""The signs after a word that belong to it."""
+"""Signs that belong to the word before them."""
 
 CHUNK: Final = re.compile(
     rf"(?P<dot>(?<!\.)(?<!{LETTER})\.(?={LETTER}))?"
     rf"(?P<joined>{LETTER}+(?:[{_JOINS}]{LETTER}+)*)(?P<sign>{SIGN})?"
     rf"|(?P<run>(?:{IN_RUN}.{IN_RUN})+)"
 )
-"""A word, words that are joined, or a run of Chinese or Japanese characters."""
+"""A word, joined words, or a run of Chinese or Japanese characters."""
 
-# A search is fast for a pattern that begins with a literal or a set, so what is before it comes after it.
+# Searching is fast if the pattern begins with a literal or set, so the lookbehind comes after it.
 JOINER: Final = re.compile(rf"[{_JOINS}](?<={LETTER}[{_JOINS}])(?={LETTER})")
 """A sign that joins two words."""
 
+_ANY_JOINER: Final = re.compile(rf"[{_JOINS}]")
 
-# A query has up to 20 terms, and each is looked for in the same few texts.
+
+# Cache the results: each of up to 20 terms of a query is searched for in the same few texts.
 @lru_cache(maxsize=len(GROUPS))
 def letters_of(text: str) -> str:
-    """Return a folded text without the signs that join words, wherever they are."""
-    for joiner in JOINERS:  # `translate` takes ten times as long beyond ASCII
+    """Remove all signs in `JOINERS` from a folded text, even if they do not join words."""
+    for joiner in JOINERS:  # `translate` takes ten times as long for text that is not ASCII
         text = text.replace(joiner, "")
     return text
 
 
 @lru_cache(maxsize=len(GROUPS))
 def without_joiners(text: str) -> str:
-    """Return a folded text with its joined words as one word each."""
+    """Convert joined words in a folded text to one word each."""
     return JOINER.sub("", text)
 
 
 def parts_of(joined: str) -> list[str]:
-    """Return the words of joined words."""
-    return re.split(f"[{_JOINS}]", joined)
+    """Return the separate words of joined words."""
+    return _ANY_JOINER.split(joined)
 
 
 def loses_sign(word: str) -> bool:
-    """Return whether a word with signs is found without them: `security+` is, `c++` is not."""
+    """Return whether a search without the sign also finds a word: `security+`, but not `c++`."""
     letters = word.lstrip(".")
     return not (len(letters) == 1 and letters.isalpha())
 
@@ -188,18 +191,19 @@ def words_in(text: str) -> set[str]:
 def index_tokens(
     document: str | bytes, *, title: str | None, name: str | None, label: str | None = None
 ) -> set[str]:
-    """Return the tokens of a stored resume: the letter of a group and a word of its texts.
+    """Return the tokens of a stored resume: the letter of a group, followed by a word of its texts.
 
-    In the groups of `BY_BEGINNINGS`, these are the beginnings of the words, of up to 16 characters,
-    instead of the words. One token is `EVERY_RESUME`. A token has only letters, digits, marks and
-    `+ # .`, and at most 64 characters. Raises StoreIncompatible for a damaged document.
+    In the groups of `BY_BEGINNINGS`, a token contains a beginning of a word, of at most 16
+    characters, instead of the word. One token is `EVERY_RESUME`. A token contains only letters,
+    digits, marks and `+ # .`, and at most 64 characters. Raises StoreIncompatible for a damaged
+    document.
     """
     tokens = {EVERY_RESUME}
     texts = folded_groups(group_texts(document, title=title, name=name, label=label))
     for group, text in texts.items():
         if text and group not in BY_BEGINNINGS:
-            # Letters are put before the words while they are one text, which is faster.
-            tagged = text.replace(_TEXT_END, " ").replace(" ", " " + group)
+            # Adding the letters and removing full stops is faster in the joined text.
+            tagged = text.replace(_TEXT_END, " ").replace(". ", " ").replace(" ", " " + group)
             tokens.update((group + tagged).split())
     tokens.difference_update(GROUPS)
     others = set(filterfalse(str.isalnum, tokens))
@@ -217,8 +221,9 @@ def index_tokens(
 
 
 class _Memo(dict[str, list[str]]):
-    """Results of a function for texts of usual length, of which it forgets all when there are 20,000. Reading
-    one costs less than a call."""
+    """A cache of a function's results for texts of usual length, cleared at 20,000 results.
+
+    Reading a result costs less than a function call."""
 
     _MAX_SIZE: Final = 20_000
 
@@ -235,12 +240,12 @@ class _Memo(dict[str, list[str]]):
 
 
 def _words(tagged: str) -> list[str]:
-    """Return the tokens of a part of a text without blanks, which begins with the group's letter."""
+    """Return the tokens of a text without spaces that begins with the group's letter."""
     return [tagged[0] + word for word in words_in(tagged[1:])]
 
 
 def _beginnings(tagged: str) -> list[str]:
-    """Return the beginnings of these tokens."""
+    """Return the beginnings of the tokens of such a text."""
     return [
         token[:end]
         for token in ([tagged] if tagged.isalnum() else _WORDS[tagged])

@@ -1,4 +1,4 @@
-"""The store: its schema, all queries, and the create path. Independent of HTTP, folders and terminals."""
+"""The store: its schema, all queries, and the create path, without HTTP, inboxes and terminals."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -28,18 +28,18 @@ def open_store(
     read_cache_bytes: int | None = None,
     read_timeout_s: float | None = None,
 ) -> "Store":
-    """Open the store at an address, created or upgraded first when `upgrade` allows.
+    """Open the store at an address; with `upgrade`, create or upgrade it first if necessary.
 
-    `read_cache_bytes` limits the page cache of each thread that reads a file; `read_timeout_s` is how
-    long a reading statement waits for a server. None is the engine's default.
+    `read_cache_bytes` limits the page cache of each thread that reads a file; `read_timeout_s` is
+    how long a reading statement waits for a server. None is the engine's default.
 
     Several processes may open a new store at the same time; one of them creates it. Raises
-    InvalidArgument for an unusable address, StoreIncompatible for a file or a database that is not a
-    store of ours, is damaged or newer than this program, and StoreUnavailable when it cannot be
-    opened now.
+    InvalidArgument for an invalid address, StoreIncompatible if the file or database is not a store
+    of this program, is damaged, or is newer than the program, and StoreUnavailable if the store
+    cannot be opened now.
     """
     address = parse_address(url)
-    # Each engine's driver is loaded only if it is used.
+    # Import an engine's driver only if the engine is used.
     if isinstance(address, PostgresAddress):
         from resumes.store.postgresql.store import open_server
 

@@ -1,7 +1,7 @@
 """Accounts: tenants with a plan, their counters, and their contents.
 
-An account's id is random and never reused; its name may be reused. The account's row in
-`account_usage` is its lock: each write to an account takes it first (`lock_account`).
+An account's ID is random and never reused; its name may be reused. The account's row in
+`account_usage` is its lock: each write to the account locks this row first (`lock_account`).
 """
 
 import re
@@ -42,23 +42,25 @@ from resumes.text import counted
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
 MAX_FORMER_NAMES = 100
-"""How many of an account's former names are kept, the latest."""
+"""How many former names of an account are kept; the oldest ones are dropped."""
 
 ARRIVING = "~import"
-"""The end of the name of an account that is being imported, invalid in other names. It is closed."""
+"""The suffix of an account's name during its import, when it is closed. Invalid in other names."""
 
 SLICE_RESUMES = 500
 """How many resumes of a deleted account one transaction deletes, so that others can write."""
 
 SLICE_ROWS = 5_000
-"""How many rows of each of the account's other tables one transaction deletes."""
+"""How many of the account's rows in another table one transaction deletes."""
 
 
 class AccountInfo(AccountBase):
-    """An account, its plan and its number of resumes. `max_resumes` None is unlimited, `keep_days` forever.
+    """An account, its plan and its number of resumes.
 
-    `last_id_us`: the ids of its next resumes are later; 0: it never had a resume. `last_resume_at`: when
-    the newest stored resume was created, if that was asked for.
+    If `max_resumes` is None, the number is unlimited; if `keep_days` is None, resumes are kept
+    forever. The IDs of new resumes are greater than `last_id_us`, which is 0 if the account never
+    had a resume. `last_resume_at` is the time when the newest stored resume was created, if it was
+    requested.
     """
 
     resume_count: int
@@ -70,32 +72,31 @@ class AccountInfo(AccountBase):
 
     @property
     def is_closed(self) -> bool:
-        """Return whether it is being deleted or imported, so that nothing else can be stored in it."""
+        """Return whether the account is being deleted or imported, so no resumes can be added."""
         return self.closed_at is not None
 
     @property
     def free_places(self) -> int | None:
-        """Return how many more resumes the plan allows; None without a limit."""
+        """Return how many more resumes the plan allows, or None if there is no limit."""
         return None if self.max_resumes is None else max(0, self.max_resumes - self.resume_count)
 
     @property
     def is_arriving(self) -> bool:
-        """Return whether it is being imported, or its import was interrupted."""
+        """Return whether the account is being imported, or its import was interrupted."""
         return self.name.endswith(ARRIVING)
 
     @property
     def is_over(self) -> bool:
-        """Return whether it holds more than its plan allows."""
+        """Return whether the account has more resumes than its plan allows."""
         return self.max_resumes is not None and self.resume_count > self.max_resumes
 
 
-# Of tables, not models, which every command would have to map before it finds its account.
+# These statements use tables, because every command would otherwise have to map the models first.
 _LAST_RESUME_AT = (
     select(resumes.c.created_at)
-    .where(resumes.c.account_id == accounts.c.id)
+    .where(resumes.c.account_id == account_usage.c.account_id)
     .order_by(resumes.c.id.desc())
     .limit(1)
-    .scalar_subquery()
 )
 _ACCOUNT = (
     sqlalchemy.select(
@@ -109,10 +110,19 @@ _ACCOUNT = (
     .join(account_usage)
     .join(plans, plans.c.name == accounts.c.plan)
 )
-SELECT_ACCOUNT = _ACCOUNT.add_columns(_LAST_RESUME_AT.label("last_resume_at"))
 IS_OPEN = accounts.c.closed_at.is_(None)
+_WITHOUT_COUNTS = (
+    sqlalchemy.select(
+        *accounts.columns,
+        func.coalesce(plans.c.max_resumes, 0).label("resume_count"),
+        sqlalchemy.literal(0).label("last_id_us"),
+        *plans.c["max_resumes", "api_listing", "keep_days"],
+    )
+    .join(plans, plans.c.name == accounts.c.plan)
+    .where(IS_OPEN)
+)
 PLANS_BY_SIZE = (plans.c.max_resumes.is_(None), plans.c.max_resumes, plans.c.name)
-"""The smallest plans first, unlimited ones last."""
+"""The columns that sort plans by size: the smallest plans first, unlimited plans last."""
 
 
 def check_name(name: str, kind: str = "account") -> str:
@@ -125,39 +135,53 @@ def check_name(name: str, kind: str = "account") -> str:
 
 
 def list_accounts(store: Store, *, include_closed: bool = False) -> list[AccountInfo]:
-    """Return all accounts by name; closed ones only if asked for."""
-    statement = _selected(include_closed).order_by(accounts.c.name)
+    """Return all accounts, sorted by name; include closed accounts only on request."""
+    statement = _selected(_LAST_RESUME_AT, include_closed).order_by(accounts.c.name)
     return [_info(row) for row in store.fetch(statement)]
 
 
 def list_open(store: Store) -> list[AccountInfo]:
-    """Return the accounts that are not closed, by name, without reading resumes: `last_resume_at` is
-    None for all."""
+    """Return the accounts that are not closed, sorted by name.
+
+    Resumes are not read, so `last_resume_at` is None. If an account's shard does not answer, the
+    account is returned as if it were full, or empty if its plan has no limit.
+    """
     statement = _ACCOUNT.where(IS_OPEN).order_by(accounts.c.name)
-    return [_info(row) for row in store.fetch(statement)]
+    rows = [*store.fetch_reachable(statement, account_usage.c.account_id)]
+    if store.is_sharded:
+        known = {row.id for row in rows}
+        rows += [row for row in store.fetch(_WITHOUT_COUNTS) if row.id not in known]
+        rows.sort(key=lambda row: row.name)
+    return [_info(row) for row in rows]
 
 
 def find_account(store: Store, name: str, *, include_closed: bool = False) -> AccountInfo | None:
-    """Return the account of this name, if any; a closed one only if asked for."""
-    rows = store.fetch(_selected(include_closed).where(accounts.c.name == name))
-    return _info(rows[0]) if rows else None
+    """Return the account with this name, if any; return a closed account only on request."""
+    this = accounts.c.name == name
+    for (account_id,) in store.fetch(sqlalchemy.select(accounts.c.id).where(this)):
+        # Both parts contain the account's ID, so that a sharded store asks only one shard.
+        last_at = _LAST_RESUME_AT.where(resumes.c.account_id == account_id)
+        of_account = this, account_usage.c.account_id == account_id
+        for row in store.fetch(_selected(last_at, include_closed).where(*of_account)):
+            return _info(row)
+    return None
 
 
 def by_folder(infos: Iterable[AccountInfo]) -> dict[str, AccountInfo]:
-    """Return the accounts by the folders that belong to them. A name comes before a former name."""
+    """Map folder names to their accounts. A current name takes precedence over a former name."""
     infos = list(infos)
     former = {folder: info for info in infos for folder in info.folders}
     return former | {info.name: info for info in infos}
 
 
 def find_owner(store: Store, folder: str) -> AccountInfo | None:
-    """Return the open account that a folder of this name belongs to, if any."""
+    """Return the open account that owns the folder of this name, if any."""
     now = _find_renamed(store, folder)
     return find_account(store, folder if now is None else now)
 
 
 def _find_renamed(store: Store, name: str) -> str | None:
-    """Return the name of the open account that had this name before, if any."""
+    """Return the current name of the open account that formerly had this name, if any."""
     if not NAME.fullmatch(name):
         return None
     return next(iter(store.fetch(select(Account.name).where(_had(name), IS_OPEN))), None)
@@ -172,7 +196,7 @@ def _info(row: sqlalchemy.Row[*tuple[Any, ...]]) -> AccountInfo:
 
 
 def get_account(store: Store, name: str, *, include_closed: bool = False) -> AccountInfo:
-    """Return the account of this name. Raises NotFound, for a closed one unless asked for."""
+    """Return the account with this name. Raises NotFound. Closed accounts need `include_closed`."""
     account = find_account(store, name, include_closed=include_closed)
     if account is None:
         now = _find_renamed(store, name)
@@ -182,25 +206,26 @@ def get_account(store: Store, name: str, *, include_closed: bool = False) -> Acc
     return account
 
 
-def _selected(include_closed: bool) -> Select[*tuple[Any, ...]]:
-    return SELECT_ACCOUNT if include_closed else SELECT_ACCOUNT.where(IS_OPEN)
+def _selected(last_resume_at: Select[Any], include_closed: bool) -> Select[*tuple[Any, ...]]:
+    selected = _ACCOUNT.add_columns(last_resume_at.scalar_subquery().label("last_resume_at"))
+    return selected if include_closed else selected.where(IS_OPEN)
 
 
 def unknown_account(name: str) -> NotFound:
-    """Return the error for a name that no account has."""
+    """Return the error for an account name that does not exist."""
     return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all accounts')
 
 
 def find_open(store: Store, account_ids: Collection[str]) -> Sequence[Account]:
-    """Return the accounts with these ids that exist and are not closed."""
+    """Return those of the accounts with these IDs that exist and are not closed."""
     return store.fetch(select(Account).where(col(Account.id).in_(account_ids), IS_OPEN))
 
 
 def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
-    """Return the ids of accounts that this store has deleted, or has begun to delete.
+    """Return those of the IDs whose accounts this store has deleted or has begun to delete.
 
-    An account that is neither open nor deleted may belong to another store, or be newer than a backup
-    that was restored.
+    An account that is neither open nor deleted may belong to another store, or it may have been
+    created after the backup that this store was restored from.
     """
     ids = col(DeletedAccount.id)
     return {*store.fetch(select(ids).where(ids.in_(account_ids)))}
@@ -212,9 +237,9 @@ def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
 def create_account(
     store: Store, name: str, *, plan: str = FIRST_PLAN, takes_folder: bool = False
 ) -> AccountInfo:
-    """Create an account without resumes. Raises InvalidArgument, NotFound for the plan, Conflict.
+    """Create an account. Raises InvalidArgument, Conflict, and NotFound if the plan is unknown.
 
-    With `takes_folder`, the name may be a former name of another account, which loses it.
+    With `takes_folder`, the name may be a former name of another account, which then loses it.
     """
     check_name(name)
     account_id, now = identifiers.account_id(), timestamp(store.clock())
@@ -229,9 +254,10 @@ def create_account(
 
 
 def rename_account(store: Store, name: str, new: str, *, takes_folder: bool = False) -> AccountInfo:
-    """Rename the account; its former names stay the names of folders that belong to it.
+    """Rename the account, which still owns the folders with its former names.
 
-    `takes_folder` is as for `create_account`. Raises InvalidArgument, NotFound and Conflict.
+    `takes_folder` has the same meaning as in `create_account`. Raises InvalidArgument, NotFound and
+    Conflict.
     """
     check_name(new)
 
@@ -245,17 +271,21 @@ def rename_account(store: Store, name: str, new: str, *, takes_folder: bool = Fa
     return get_account(store, new)
 
 
+FIRST_MONTHS: Final = {None: "default", 0: "0 (January is 0)", 1: "1 (January is 1)"}
+"""The numbers of January that an account's dates may have, in words."""
+
+
 class AccountOptions(TypedDict, total=False):
-    """Options of an account, by its columns. Options that are left out stay as they are."""
+    """Options of an account, by column name. Options that are left out are not changed."""
 
     on_newer: str
     first_month: int | None
 
 
 def set_options(store: Store, name: str, options: AccountOptions) -> AccountInfo:
-    """Set the options of the account, for the resumes that are created from now on.
+    """Set options of the account; they apply to resumes that are created from now on.
 
-    Raises NotFound, and Conflict for `replace` while the persons of resumes that 1.0.0 stored are unknown.
+    Raises NotFound; raises Conflict for `replace` while resumes that are not indexed lack a person.
     """
 
     def change(session: Session) -> None:
@@ -276,8 +306,10 @@ def set_options(store: Store, name: str, options: AccountOptions) -> AccountInfo
 def take_name(
     session: Session, name: str, account_id: str = "", *, takes_folder: bool = False
 ) -> None:
-    """Raise Conflict if an account has the name, or had it and is not `account_id`; with `takes_folder`, make
-    an account that had it lose it."""
+    """Raise Conflict if an account has the name, or one other than `account_id` had it before.
+
+    With `takes_folder`, remove the name from the former names of the other account instead.
+    """
     is_known = (col(Account.name) == name) | _had(name)
     for known in session.exec(select(Account).where(is_known)).all():
         if known.name == name:
@@ -296,20 +328,20 @@ def take_name(
 
 
 def add_account(session: Session, account: Account, *, last_id_us: int = 0) -> None:
-    """Add the account, and its counter."""
+    """Add the account and its counter."""
     session.add(account)
     session.add(AccountUsage(account_id=account.id, last_id_us=last_id_us))
 
 
 def check_plan(session: Session, name: str, *, hint: str = "Plans") -> None:
-    """Raise NotFound, with the names of all plans after the hint, unless the plan exists."""
+    """Raise NotFound unless the plan exists; its message lists all plans after `hint`."""
     known = session.exec(select(Plan.name).order_by(*PLANS_BY_SIZE)).all()
     if name not in known:
         raise NotFound(f'Plan not found: "{name[:80]}". {hint}: {", ".join(known)}')
 
 
 def set_plan(store: Store, name: str, plan: str) -> None:
-    """Move the account to the plan, immediately. Raises NotFound for either."""
+    """Move the account to the plan. Raises NotFound if the account or the plan does not exist."""
 
     def change(session: Session) -> None:
         check_plan(session, plan)
@@ -319,12 +351,12 @@ def set_plan(store: Store, name: str, plan: str) -> None:
 
 
 def lock_open_account(session: Session, name: str) -> Account:
-    """Lock the account's row for this transaction; return the account. Raises NotFound."""
+    """Lock the account's row for this transaction, and return the account. Raises NotFound."""
     this = select(Account).where(Account.name == name, IS_OPEN)
     account = session.exec(this).first()
     if account is not None:
         lock_account(session, account.id)
-    # Check again: it may have been closed while this waited for its row.
+    # Check again: the account may have been closed while this transaction waited for its row.
     if account is None or session.exec(this).first() is not account:
         raise unknown_account(name)
     return account
@@ -341,13 +373,14 @@ def delete_account(
     with_resumes: bool = False,
     should_continue: Callable[[int], bool] = lambda _: True,
 ) -> int:
-    """Delete the account with its keys, resumes and ledger; return the number of resumes deleted.
+    """Delete the account with its keys, resumes and ledger; return the number of deleted resumes.
 
-    With an `account_id`, only if the account of this name has it. Raises NotFound, and Conflict when it
-    has resumes and `with_resumes` is False. The account is closed first, so that nothing is stored in
-    it while its resumes are deleted, slice by slice. After each slice `should_continue` is called with
-    the number so far, and returns whether to continue. Call this again to finish a deletion that was
-    interrupted, here or by the end of the process.
+    If `account_id` is given, the account with this name must have this ID. Raises NotFound, and
+    Conflict if the account has resumes and `with_resumes` is False. The account is closed first, so
+    that no resumes are added while its resumes are deleted in slices. After each slice,
+    `should_continue` is called with the number of resumes deleted so far; if it returns False, the
+    deletion is interrupted. Call this function again to finish an interrupted deletion, also after
+    a crash.
     """
     owner = account_id or get_account(store, name, include_closed=True).id
     now = timestamp(store.clock())
@@ -362,7 +395,7 @@ def delete_account(
         if not should_continue(deleted):
             return deleted
     for table in ACCOUNT_TABLES:
-        # The counter's row is the lock, so it has to exist as long as the account.
+        # The counter's row is the account's lock, so it must exist until the account is deleted.
         while table is not account_usage and write(_delete_rows, table):
             pass
     write(_delete_rest)
@@ -372,7 +405,7 @@ def delete_account(
 def _close(session: Session, account_id: str, name: str, with_resumes: bool, now: str) -> int:
     count = lock_account(session, account_id)
     account = session.get(Account, account_id)
-    # An account that is being imported gets another name at the end.
+    # The name may have changed: an imported account gets its final name at the end.
     if count is None or account is None or account.name != name:
         raise unknown_account(name)
     if count and not with_resumes:
@@ -380,7 +413,7 @@ def _close(session: Session, account_id: str, name: str, with_resumes: bool, now
             f"The account has {counted(count, 'resume')}: add --with-resumes to delete them too"
         )
     account.closed_at = now
-    # From here on nothing can be stored in it, and the deletion cannot be undone.
+    # From now on, nothing can be stored in the account, and the deletion cannot be undone.
     session.merge(DeletedAccount(id=account_id))
     session.exec(delete(KeyDirectory).where(col(KeyDirectory.account_id) == account_id))
     return count
@@ -422,7 +455,7 @@ WRONG_COUNTERS: Final = (
         func.abs(account_usage.c.resume_count - _ROWS).label("count"),
     )
     .join(account_usage, account_usage.c.account_id == accounts.c.id)
-    .outerjoin(resumes, resumes.c.account_id == accounts.c.id)
+    .outerjoin(resumes, resumes.c.account_id == account_usage.c.account_id)
     .group_by(accounts.c.id, accounts.c.name, account_usage.c.resume_count)
     .having(account_usage.c.resume_count != _ROWS)
     .order_by(accounts.c.name)
@@ -430,8 +463,10 @@ WRONG_COUNTERS: Final = (
 
 
 def list_wrong(store: Store) -> Sequence[Any]:
-    """Return the `account`, its `resume_count` and the actual number of `rows` of each wrong counter, by
-    account name; if empty, all quotas are exact."""
+    """Return `account`, `resume_count` and the actual number of `rows` for each wrong counter.
+
+    The counters are sorted by account name; there are none if all quotas are exact.
+    """
     return store.fetch(WRONG_COUNTERS)
 
 
@@ -440,9 +475,9 @@ def list_wrong(store: Store) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True)
 class AccountSummary:
-    """An account's keys, and its files that are not done.
+    """The number of an account's keys, and of its files that are not done.
 
-    `keys` counts revoked and expired keys too; `last_used_at` is None if no key was ever used.
+    `keys` includes revoked and expired keys; `last_used_at` is None if no key was ever used.
     """
 
     keys: int
@@ -453,7 +488,7 @@ class AccountSummary:
 
 
 def get_summary(store: Store, account_id: str) -> AccountSummary:
-    """Return the keys and files of the account; zeros if there is no such account."""
+    """Count the account's keys and files; all numbers are 0 if the account does not exist."""
     of_keys = select(
         func.count(), func.count().filter(_is_active(store)), func.max(ApiKey.last_used_at)
     ).where(ApiKey.account_id == account_id)
@@ -466,7 +501,7 @@ def get_summary(store: Store, account_id: str) -> AccountSummary:
 
 
 def count_active_keys(store: Store) -> dict[str, int]:
-    """Return the number of active keys by account id; accounts without active keys are left out."""
+    """Return the number of active keys by account ID; leave out accounts without active keys."""
     statement = (
         select(ApiKey.account_id, func.count())
         .where(_is_active(store))

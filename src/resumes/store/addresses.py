@@ -1,4 +1,4 @@
-"""Addresses of stores: of a file, or of a database on a PostgreSQL server."""
+"""Addresses of stores in files and in PostgreSQL databases."""
 
 import os
 import re
@@ -14,7 +14,7 @@ POSTGRES = ("postgresql", "postgres")
 FORMS = "use sqlite:///PATH or postgresql://USER@HOST/NAME"
 
 PLACE_OPTIONS: Final = frozenset({"host", "hostaddr", "port", "dbname"})
-"""The options that select the database, if the part before them does not."""
+"""The options that select the database if the part before the options does not."""
 
 _SECRET: Final = re.compile("password|secret", re.IGNORECASE)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -23,30 +23,29 @@ _BAD_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})|%00")
 
 @dataclass(frozen=True, slots=True)
 class SqliteAddress:
-    """A file: its absolute path with links resolved, so that all processes share one set of locks and the
-    file system is known."""
+    """A file, given by its absolute path with links resolved, so that all processes use the same
+    locks and the file system is known."""
 
     path: Path
 
     @property
     def label(self) -> str:
-        """Return the address, to show and to log."""
+        """Return the address for messages and logs."""
         return f"sqlite:///{self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:
-    """A database of a PostgreSQL server, or of a server with the same protocol.
+    """A database on a PostgreSQL server, or on a server with the same protocol.
 
-    `url` is in libpq's form: it may contain more than one host, a password and options.
+    `url` has libpq's form: it may contain several hosts, a password and options.
     """
 
     url: str = field(repr=False)
 
     @property
     def label(self) -> str:
-        """Return the address to show and to log: without user and password, and with only those options
-        that select the database."""
+        """Return the address for messages and logs: without user, password and most options."""
         _, place, options = _split(self.url)
         return f"postgresql://{place}{_chosen(options, PLACE_OPTIONS.__contains__)}"
 
@@ -55,9 +54,9 @@ Address = SqliteAddress | PostgresAddress
 
 
 def parse_address(url: str) -> Address:
-    """Parse the URL of a store; a `+driver` suffix is ignored.
+    """Parse the URL of a store; ignore a `+driver` suffix of the scheme.
 
-    Raises InvalidArgument for any other text; the message contains no password.
+    Raises InvalidArgument for all other texts, with a message that contains no password.
     """
     scheme, separator, rest = url.partition("://")
     engine = scheme.partition("+")[0]
@@ -66,7 +65,7 @@ def parse_address(url: str) -> Address:
             raise InvalidArgument(
                 f"Invalid database {rest[1:]!a}: a path cannot contain a NUL byte"
             )
-        # Not Path.resolve, which fails for a loop of links; no file is opened here.
+        # `Path.resolve` would fail for a loop of links, but no file is opened here.
         return SqliteAddress(Path(os.path.realpath(rest[1:])))
     if separator and engine in POSTGRES:
         return _postgres_address(f"postgresql://{rest}")
@@ -74,8 +73,10 @@ def parse_address(url: str) -> Address:
 
 
 def find_without_secrets(url: str) -> str | None:
-    """Return an address without secrets, which libpq can get elsewhere, in the form that users type; None
-    for an invalid address."""
+    """Return the address without secrets as a user would type it, or None if it is invalid.
+
+    libpq can get the secrets elsewhere.
+    """
     try:
         address = parse_address(url)
     except InvalidArgument:
@@ -89,7 +90,7 @@ def find_without_secrets(url: str) -> str | None:
 
 
 def _harmless(url: str) -> str:
-    """Return what may be shown of an invalid address, which may still contain a password."""
+    """Return those parts of an invalid address that cannot contain a password."""
     if "@" not in url and "=" not in url:
         return url[:80]
     scheme, separator, _ = url.partition("://")
@@ -97,8 +98,10 @@ def _harmless(url: str) -> str:
 
 
 def _split(url: str) -> tuple[str, str, str]:
-    """Return credentials, place and options, split as libpq does: credentials precede the first @, unless
-    a / comes before it."""
+    """Split the address into credentials, place and options like libpq.
+
+    The credentials are before the first @, unless a / comes before it.
+    """
     rest = url.partition("://")[2]
     credentials, at, after = rest.partition("@")
     if not at or "/" in credentials:
@@ -108,7 +111,7 @@ def _split(url: str) -> tuple[str, str, str]:
 
 
 def _chosen(options: str, is_chosen: Callable[[str], bool]) -> str:
-    """Return the chosen options, after a question mark; empty if there are none."""
+    """Return the chosen options after a question mark, or an empty string if there are none."""
     named = ((option, unquote(option.partition("=")[0])) for option in options.split("&") if option)
     chosen = [option for option, name in named if is_chosen(name)]
     return f"?{'&'.join(chosen)}" if chosen else ""
@@ -116,13 +119,13 @@ def _chosen(options: str, is_chosen: Callable[[str], bool]) -> str:
 
 def _postgres_address(url: str) -> PostgresAddress:
     _, place, query = _split(url)
-    # If libpq split it differently, its error message could name half of a password.
+    # If libpq split the address differently, its error message could contain part of a password.
     if "@" in place or "@" in query or "#" in place or _BAD_PERCENT.search(url):
         raise InvalidArgument(
             'Invalid database "postgresql://…": in a name or password, write %40 for @, %2F for /, '
             "%3F for ?, %23 for # and %25 for %"
         )
-    if _SURROGATE.search(url):  # Python decodes bytes of variables that are not UTF-8 so
+    if _SURROGATE.search(url):  # Python's form of bytes that are not UTF-8
         raise InvalidArgument(
             'Invalid database "postgresql://…": it is not UTF-8. Percent-encode such bytes, as in %FF'
         )

@@ -1,8 +1,8 @@
-"""API keys: created, shown once, checked on every request, revoked, rotated.
+"""API keys: create, check, list, rotate and revoke them.
 
-A key is `enh_live_` and 64 characters: 58 random base62 and a checksum of 6 (docs/accounts.md, Keys).
-With 345 random bits it needs no slow hash: the store keeps its SHA-256, and looks it up by that. The
-checksum only detects typos early.
+A key consists of `enh_live_` and 64 base62 characters: 58 random ones and a checksum of 6
+(docs/accounts.md, Keys). With 345 random bits, it needs no slow hash: the store looks it up by its
+SHA-256. The checksum only serves to detect typos early.
 """
 
 import hashlib
@@ -45,31 +45,34 @@ CHECKSUM_CHARACTERS = 6
 MASKED_CHARACTERS = 3
 MASKED = re.compile(rf"enh_live_[A-Za-z0-9]{{{MASKED_CHARACTERS}}}…")
 MAX_NAME_CHARS = 100
+ACCESS = {False: "full", True: "read-only"}
+"""What a key may be used for, in words, by whether it is read-only."""
+
 DEFAULT_GRACE = timedelta(hours=24)
 MAX_GRACE = timedelta(days=7)
 USED_EVERY = timedelta(minutes=1)
-"""The minimum interval between two updates of the last use."""
+"""The minimum interval between two updates of a key's last use."""
 
 AHEAD = timedelta(days=1)
-"""A last use further in the future was written with a wrong clock, and is overwritten."""
+"""A last use that is further in the future was written with a wrong clock, and is overwritten."""
 
 
 class KeyHolder(NamedTuple):
-    """The sender of a request: the account and its plan, by a valid key."""
+    """The sender of a request with a valid key: the account, the key and their rights."""
 
     account_id: str
     key_id: str
     api_listing: bool
     expires_at: str | None = None
     is_use_due: bool = False
-    """Whether the use of the key is to be written (`mark_used_async`)."""
+    """Whether the use of the key must be recorded (`mark_used_async`)."""
     is_read_only: bool = False
     first_month: int | None = None
-    """The number of January in what the account's analyzer writes, if it sets that."""
+    """The number that the account's analyzer writes for January, if the account sets it."""
 
 
 class KeyState(StrEnum):
-    """Whether a key is valid, and if not, why."""
+    """Whether a key is valid, or why not."""
 
     ACTIVE = "active"
     REVOKED = "revoked"
@@ -77,7 +80,7 @@ class KeyState(StrEnum):
 
 
 class KeyInfo(ApiKeyBase):
-    """A key as it is listed; `account` is the name of its account."""
+    """A key in a list. `account` is the name of its account."""
 
     account: str
     state: KeyState
@@ -85,22 +88,22 @@ class KeyInfo(ApiKeyBase):
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key that was just created: the only time its `secret` is known."""
+    """A new key. Its `secret` is known only now."""
 
     id: str
     secret: str = field(repr=False)
     replaced: KeyInfo | None = None
-    """The key that it replaces, before the replacement."""
+    """The key that it replaces, as it was before the replacement."""
 
 
 def new_secret() -> str:
-    """Return a new key in full."""
+    """Return the text of a new key."""
     body = "".join(secrets.choice(BASE62) for _ in range(RANDOM_CHARACTERS))
     return f"{PREFIX}{body}{checksum(body)}"
 
 
 def checksum(body: str) -> str:
-    """Return the CRC-32 of a key's random part, as 6 characters of base62."""
+    """Return the CRC-32 of a key's random part as 6 base62 characters."""
     number = zlib.crc32(body.encode("ascii"))
     digits = ""
     for _ in range(CHECKSUM_CHARACTERS):
@@ -110,12 +113,12 @@ def checksum(body: str) -> str:
 
 
 def mask(secret: str) -> str:
-    """Return how a key is shown after its first time: `enh_live_abc…`."""
+    """Return the short form of a key that lists show: `enh_live_abc…`."""
     return f"{secret[: len(PREFIX) + MASKED_CHARACTERS]}…"
 
 
 def hash_key(secret: str) -> bytes:
-    """Return the SHA-256 by which the store looks a key up."""
+    """Return the SHA-256 of a key, by which the store looks it up."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
@@ -143,17 +146,17 @@ HOLDER = Prepared(
 
 
 def authenticate(store: Store, secret: str) -> KeyHolder:
-    """Look a key up in the store, without a cache (pitfalls R3).
+    """Return the holder of the key, which is looked up in the store without a cache (pitfalls R3).
 
-    Raises InvalidKey, the same for unknown, revoked and expired keys.
+    Raises the same InvalidKey for unknown, revoked and expired keys.
     """
-    with store.read() as connection:  # faster than `fetch`: every request comes here
+    with store.read() as connection:  # faster than `fetch`, which matters for every request
         rows = HOLDER.run(connection, key_hash=hash_key(secret)).fetchall()
     return _holder(store, rows)
 
 
 async def authenticate_async(store: Store, secret: str) -> KeyHolder:
-    """Do what `authenticate` does without blocking the event loop."""
+    """Return the holder of the key like `authenticate`, but without blocking the event loop."""
     return _holder(store, await store.fetch_async(HOLDER, key_hash=hash_key(secret)))
 
 
@@ -172,7 +175,7 @@ def _holder(store: Store, rows: Sequence[Row]) -> KeyHolder:
 
 
 async def mark_used_async(store: Store, holder: KeyHolder) -> None:
-    """Record that the key was used now, unless another process did so within the minute."""
+    """Record that the key was used now, unless another process did so during the last minute."""
     now_us = store.clock()
     is_recent = api_keys.c.last_used_at.between(later(now_us, -USED_EVERY), later(now_us, AHEAD))
     statement = (
@@ -199,7 +202,8 @@ def create_key(
 ) -> NewKey:
     """Create a key for the account. Show it to its owner, then call `mark_shown`.
 
-    `lifetime` None never expires. Raises NotFound for the account and InvalidArgument.
+    If `lifetime` is None, the key never expires. Raises InvalidArgument, and NotFound if the
+    account does not exist.
     """
     now_us = store.clock()
     if lifetime is not None and lifetime <= timedelta(0):
@@ -220,10 +224,10 @@ def create_key(
 
 
 def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:
-    """Create a key of the same name and access; the old one is valid for `grace` more, 0 to 7 days.
+    """Create a key with the same name and access; the old key stays valid for the `grace` period.
 
-    Raises NotFound, InvalidArgument for the grace, Conflict for a key that is no longer valid or already
-    has a valid successor.
+    Raises NotFound, InvalidArgument if the grace period is not 0 to 7 days, and Conflict if the key
+    is no longer valid or already has a valid successor.
     """
     if not timedelta(0) <= grace <= MAX_GRACE:
         raise InvalidArgument("Invalid grace period: use 0 to 7 days")
@@ -257,7 +261,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
 
 
 def _add_key(session: Session, account: str, new: NewKey, **options: Any) -> str:
-    """Lock the account, add the key with these values and return the account's id."""
+    """Lock the account, add the key with these options, and return the account's ID."""
     account_id = lock_open_account(session, account).id
     session.add(ApiKey(account_id=account_id, id=new.id, masked=mask(new.secret), **options))
     session.add(KeyDirectory(key_hash=hash_key(new.secret), account_id=account_id, key_id=new.id))
@@ -268,7 +272,7 @@ def _add_key(session: Session, account: str, new: NewKey, **options: Any) -> str
 
 
 def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
-    """Return all keys, or those of an account, oldest first within each account. Raises NotFound."""
+    """Return all keys, or one account's keys, oldest first in each account. Raises NotFound."""
     if account is None:
         return _read_keys(store)
     owner = get_account(store, account, include_closed=True)
@@ -276,20 +280,21 @@ def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
 
 
 def get_key(store: Store, key_id: str) -> KeyInfo:
-    """Return the key of this id. Raises NotFound.
+    """Return the key with this ID. Raises NotFound.
 
-    If it was revoked, and is valid in an account that was imported later, return the valid key.
+    If the key was revoked, but is valid in an account that was imported later, return the valid
+    key.
     """
     found = _read_keys(store, api_keys.c.id == key_id)
     if found:
         return min(found, key=lambda key: key.revoked_at is not None)
-    # A key that is given instead of its ID must not appear in a log.
+    # If a user enters a key instead of its ID, it must not appear in a log.
     shown = mask(key_id) if key_id.startswith(PREFIX) else key_id[:80]
     raise NotFound(f'No key has the ID "{shown}". `resumes keys list` shows the IDs')
 
 
 def find_key_id(store: Store, secret: str) -> str:
-    """Return the ID of a key by its full text. Raises NotFound, also for a key that was revoked."""
+    """Return the ID of the key with this text. Raises NotFound, also if the key was revoked."""
     same = KeyDirectory.key_hash == hash_key(secret)
     for key_id in store.fetch(select(KeyDirectory.key_id).where(same)):
         return str(key_id)
@@ -321,13 +326,21 @@ def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState
     return KeyState.ACTIVE
 
 
+def describe_state(key: KeyInfo, shown: Callable[[str], str]) -> str:
+    """Return the state in words, of a valid key that expires with the time, as `shown` writes it."""
+    if key.state is not KeyState.ACTIVE or key.expires_at is None:
+        return key.state
+    ends = "expires" if key.replaced_by is None else "rotated, ends"
+    return f"{ends} {shown(key.expires_at)}"
+
+
 # Marking as shown, revoking
 
 
 def mark_shown(store: Store, key_id: str) -> None:
     """Record that the key was shown to its owner, so that it is not replaced.
 
-    Do nothing for a key that was revoked.
+    Do nothing if the key was revoked.
     """
     shown_at = timestamp(store.clock())
 
@@ -338,7 +351,10 @@ def mark_shown(store: Store, key_id: str) -> None:
 
 
 def revoke_key(store: Store, key_id: str) -> None:
-    """Revoke the key, in every process immediately. Revoking twice is not an error. Raises NotFound."""
+    """Revoke the key immediately in all processes. Raises NotFound.
+
+    It is not an error if the key is already revoked.
+    """
     now = timestamp(store.clock())
 
     def revoke(key: ApiKey, session: Session) -> None:
@@ -347,11 +363,11 @@ def revoke_key(store: Store, key_id: str) -> None:
         session.exec(delete(key_directory).where(*this))
 
     if not _change_key(store, key_id, revoke):
-        get_key(store, key_id)  # raises NotFound unless it was revoked before
+        get_key(store, key_id)  # raises NotFound unless the key was already revoked
 
 
 def revoke_unshown_key(store: Store, new: NewKey) -> None:
-    """Revoke a key that was not shown to its owner, and restore the expiry of the key it replaces."""
+    """Revoke a key that was not shown to its owner, and restore the key that it replaces."""
     revoke_key(store, new.id)
     if (old := new.replaced) is None:
         return
@@ -364,7 +380,7 @@ def revoke_unshown_key(store: Store, new: NewKey) -> None:
 
 
 def _change_key(store: Store, key_id: str, change: Callable[[ApiKey, Session], None]) -> bool:
-    """Change the key, with its account locked; return False if the key is revoked or unknown."""
+    """Change the key while its account is locked; return False if it is revoked or unknown."""
     owners = store.fetch(select(KeyDirectory.account_id).where(KeyDirectory.key_id == key_id))
     if not owners:
         return False

@@ -1,4 +1,4 @@
-"""Work of a service on its store, in a thread beside the service's own."""
+"""Threads in which a service works on its store in the background."""
 
 import contextlib
 import logging
@@ -18,12 +18,12 @@ RETRY_S: Final = 5.0
 class BackgroundThread:
     """A thread that calls `step` repeatedly while the context is entered.
 
-    A failure is logged once and retried.
+    If it fails, it is retried, and the failure is logged once.
     """
 
     NAME: ClassVar[str]
     FAILURE: ClassVar[str]
-    """What is logged before the error."""
+    """The beginning of the log message, which the error follows."""
 
     def __init__(self, store: Store, *, interval_s: float, retry_s: float = RETRY_S) -> None:
         self._store = store
@@ -34,9 +34,9 @@ class BackgroundThread:
 
     @abstractmethod
     def step(self) -> float:
-        """Do a part of the work; return the seconds until the next step is due.
+        """Do a part of the work, and return the seconds until the next step.
 
-        Raises what `Store.write` raises.
+        Raises the same errors as `Store.write`.
         """
 
     def __enter__(self) -> Self:
@@ -56,9 +56,7 @@ class BackgroundThread:
             try:
                 pause_s = self.step()
                 is_failing = False
-            except (
-                Exception
-            ) as error:  # the thread's edge: nothing here may end it, logging neither
+            except Exception as error:  # no error may stop the thread
                 with contextlib.suppress(Exception):
                     if not is_failing and isinstance(error, ResumesError):
                         logger.warning("%s: %s", self.FAILURE, error.message)

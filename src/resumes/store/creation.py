@@ -1,12 +1,12 @@
-"""The create path: the only way to store a resume, from HTTP, importer and command line alike.
+"""The create path: HTTP, the importer and the command line all store new resumes this way.
 
     bytes -> analyzer.parse -> create(account, resumes) -> outcomes
 
-One transaction does, in this order: lock the account; refuse people who were erased; look up earlier
-outcomes (a claim's item already imported, an Idempotency-Key already used, a content already stored), so
-that a repeated create gets its first answer even if the account is full; apply the quota, first come,
-first served; assign the ids, so that the order of ids is the order of commits; insert the rows, with
-those of the ledger.
+One transaction performs these steps in this order: lock the account; reject the resumes of erased
+people; look up earlier outcomes (an imported item of a claim, a used Idempotency-Key, stored
+content), so that a repeated request gets its first answer even if the account is full; apply the
+quota, first come, first served; assign IDs that increase in commit order; insert the resumes and
+the ledger's rows.
 """
 
 import time
@@ -41,6 +41,7 @@ from resumes.errors import (
     PersonErased,
     QuotaReached,
     ResumesError,
+    StoreUnavailable,
 )
 from resumes.store import identifiers, import_ledger
 from resumes.store.forgotten import FORGET_KEY, find_forgotten, subjects_of
@@ -88,7 +89,7 @@ from resumes.store.write_queue import SKIPPED, LostRace, Write
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """A client's Idempotency-Key and the SHA-256 of the raw body that it came with."""
+    """A client's Idempotency-Key, and the SHA-256 of the request body that was sent with it."""
 
     key: str
     body_sha256: bytes
@@ -97,9 +98,10 @@ class IdempotencyKey:
 class NewResume(NamedTuple):
     """A parsed resume to store.
 
-    `digest` is the SHA-256 of its JSON value's bytes: if it is given, content that is stored already
-    is a duplicate, and keeps its label. `original` is the same of the file that it was analyzed from.
-    `item` is its number in the bundle, 0 in a file of one resume.
+    `digest` is the SHA-256 of the JSON value's bytes. With a digest, content that is already stored
+    is a duplicate, and the stored resume keeps its label. `original` is the SHA-256 of the file
+    that was analyzed. `item` is the number of the resume in the bundle, or 0 if the file is not a
+    bundle.
     """
 
     resume: ParsedResume
@@ -111,16 +113,18 @@ class NewResume(NamedTuple):
 
     @property
     def digests(self) -> Sequence[bytes]:
-        """The digests by which it is recognized."""
+        """Return the digests that identify its content."""
         if self.original is None:
             return () if self.digest is None else (self.digest,)
         return [digest for digest in (self.original, self.digest) if digest is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
-    """The resume is stored. `replayed`: by an earlier call that this one repeats. `replaced` are the ids of
-    the older versions that its create deleted."""
+class Created(NamedTuple):
+    """The outcome of a resume that is stored.
+
+    `replayed` means that an earlier call stored it and this call repeats that one. `replaced`
+    contains the IDs of the older versions that the resume replaced.
+    """
 
     id: str
     replayed: bool = False
@@ -129,29 +133,29 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The same content, or with `is_newer` a newer version of it, is stored already, under this id."""
+    """The same content, or a newer version of it if `is_newer`, is already stored under this ID."""
 
     id: str
     is_newer: bool = False
 
     @property
     def message(self) -> str:
-        """Return the message for people."""
+        """Return a message that describes the outcome."""
         what = "A newer version of this resume" if self.is_newer else "The same content"
         return f"{what} is already stored as {self.id}"
 
 
 Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch | PersonErased
-"""The outcome of a create. The errors are values, since they do not stop the rest of the batch."""
+"""The outcome for one resume. Errors are values because they do not stop the rest of the batch."""
 
 
 class Creation(NamedTuple):
-    """Resumes for one account, from one caller.
+    """Resumes that one caller adds to one account.
 
-    With a `claim`, the outcomes of the items and the file go to the ledger. `failed` is the worst
-    verdict on items that could not be read; it counts for the file's outcome. With `queue`, a message,
-    resumes that need a place in the quota wait behind others, and get no place. `resume_id` is the resume
-    that a file without items duplicates.
+    With a `claim`, the outcomes of the items and the file are recorded in the ledger. `failed` is
+    the worst verdict on items that could not be read; it affects the file's outcome. `queue` is a
+    message: if it is set, resumes that count against the quota are held with it, behind files that
+    already wait. If `resumes` is empty, `resume_id` is the stored resume that the file duplicates.
     """
 
     account_id: str
@@ -172,14 +176,14 @@ def create(
     failed: Verdict | None = None,
     deadline_s: float = WRITE_DEADLINE_S,
 ) -> list[Outcome]:
-    """Store resumes, and return an outcome for each, in order; Created ones are committed.
+    """Store the resumes, and return their outcomes in order; Created resumes are committed.
 
-    If they do not all fit the quota, the first ones are stored. Raises NotFound for an account that
-    does not exist, and what `Store.write` raises.
+    If the quota does not allow all of them, only the first ones are stored. Raises NotFound if the
+    account does not exist, and the same errors as `Store.write`.
     """
     creation = Creation(account_id, resumes, store.clock(), claim, failed)
     (outcomes,) = create_files(store, [creation], deadline_s=deadline_s)
-    if isinstance(outcomes, NotFound):
+    if isinstance(outcomes, ResumesError):
         raise outcomes
     return outcomes
 
@@ -187,7 +191,7 @@ def create(
 async def create_async(
     store: Store, account_id: str, resume: NewResume, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> Outcome:
-    """Store one resume, as `create` does, without blocking the event loop."""
+    """Store one resume like `create`, but without blocking the event loop."""
     creation = Creation(account_id, (resume,), store.clock())
     outcomes: list[Outcome] = await store.commit_async(_write(creation, deadline_s))
     return outcomes[0]
@@ -196,10 +200,10 @@ async def create_async(
 async def find_early_outcome(
     store: Store, account_id: str, once: IdempotencyKey | None
 ) -> Created | QuotaReached | IdempotencyMismatch | None:
-    """Return the outcome that a create has whatever its resume is; None if the resume decides.
+    """Return the outcome of a create request if it is the same for every resume, otherwise None.
 
-    For a caller that has no resume yet; `create` decides again. Raises NotFound for an account that
-    does not exist, and what `Store.fetch_async` raises.
+    A caller can use this before it has parsed the resume; `create` makes the final decision. Raises
+    NotFound if the account does not exist, and the same errors as `Store.fetch_async`.
     """
     if once is not None:
         since = kept_since(store.clock())
@@ -213,14 +217,14 @@ async def find_early_outcome(
     if not accounts_found:
         raise NotFound("Account not found")
     _, count, _, max_resumes, on_newer, _ = accounts_found[0]
-    # A newer version needs no place.
+    # A newer version replaces an older one, so it may fit even if the account is full.
     if max_resumes is None or count < max_resumes or on_newer == OnNewer.REPLACE:
         return None
     return QuotaReached(max_resumes=max_resumes)
 
 
 def find_duplicate(store: Store, account_id: str, digest: bytes) -> Duplicate | None:
-    """Return the stored resume that was imported from this content, if any."""
+    """Return the resume that was imported with this digest, if it is still stored."""
     this = pk_equals(imported_digests, account_id, digest)
     rows = store.fetch(select(*imported_digests.c["resume_id", "is_older"]).where(this))
     return next((Duplicate(*row) for row in rows), None)
@@ -228,16 +232,18 @@ def find_duplicate(store: Store, account_id: str, digest: bytes) -> Duplicate | 
 
 def create_files(
     store: Store, creations: Sequence[Creation], *, deadline_s: float = WRITE_DEADLINE_S
-) -> list[list[Outcome] | NotFound]:
-    """Create from many files, of any accounts, in as few transactions as possible.
+) -> list[list[Outcome] | NotFound | StoreUnavailable]:
+    """Store the resumes of many files, of any accounts, in as few transactions as possible.
 
-    Return a result for each, in order; NotFound for an account that does not exist. Raises what
-    `Store.write` raises, and may have stored a part of them then: called again, each claim has its
-    first outcome.
+    Return one result per creation, in order: NotFound if its account does not exist,
+    StoreUnavailable if its shard does not answer. Raises the same errors as `Store.write`; some
+    resumes may be stored by then, but if the call is repeated, each claim gets its first outcome
+    again.
     """
     results = store.commit([_write(creation, deadline_s) for creation in creations])
+    returned = (NotFound, StoreUnavailable) if store.is_sharded else NotFound
     for result in results:
-        if isinstance(result, BaseException) and not isinstance(result, NotFound):
+        if isinstance(result, BaseException) and not isinstance(result, returned):
             raise result
     return results
 
@@ -248,7 +254,7 @@ def _write(creation: Creation, deadline_s: float) -> Write:
         creation,
         deadline=time.monotonic() + deadline_s,
         account_id=creation.account_id,
-        apply_alone=apply_alone,
+        apply_shared=apply_shared,
         proof=was_stored,
     )
 
@@ -268,26 +274,26 @@ _OPEN_ACCOUNTS = (
 )
 _READ_ACCOUNT = _OPEN_ACCOUNTS.where(pk_equals(account_usage))
 LOCK_ACCOUNT = Prepared(_READ_ACCOUNT.with_for_update(of=account_usage))
-# On a server alone; SQLite has no locks of rows.
+# Only for PostgreSQL, because SQLite has no row locks.
 _LOCK_FREE = Prepared(
     _OPEN_ACCOUNTS.where(
         account_usage.c.account_id == any_(bindparam("account_ids", type_=ARRAY(BinaryText)))
     ).with_for_update(of=account_usage, skip_locked=True)
 )
 UNLIMITED = 2**62
-# NULL for an account that was closed, so that the comparison below is never true.
 _MAX_NOW = func.coalesce(plans.c.max_resumes, literal(UNLIMITED, BigInteger))
 _COUNT_NOW = account_usage.c.resume_count
+# NULL for a closed account, so that the condition of TAKE_PLACES is never true.
 _ALLOWED_NOW = (
-    # An account that is over its limit may replace resumes.
+    # An account that is over its limit may still replace resumes.
     select(case((_MAX_NOW < _COUNT_NOW, _COUNT_NOW), else_=_MAX_NOW))
     .join(accounts, accounts.c.plan == plans.c.name)
     .where(accounts.c.id == bindparam("account"), accounts.c.closed_at.is_(None))
     .correlate(account_usage)
     .scalar_subquery()
 )
-# The condition is the quota's guarantee, whatever was read before: after waiting for the row, a
-# transaction still sees the account and its plan as they were before (pitfalls S20).
+# This condition enforces the quota. The values that LOCK_ACCOUNT read may be outdated: if it waited
+# for the row, it returned the account and the plan as they were before the wait (pitfalls S20).
 TAKE_PLACES = Prepared(
     update(account_usage)
     .where(
@@ -310,12 +316,12 @@ ADD_DOCUMENT = Prepared(
 
 
 def was_stored(connection: Connection, creation: Creation, result: Any) -> bool | None:
-    """Return whether the transaction with this result was committed; None if that is unknown: it
-    created no resume, or all of them may have been deleted since.
+    """Return whether the transaction that had this result was committed, or None if unknown.
 
-    The random IDs of its resumes prove it. Call this after the transaction has ended.
+    The random IDs of the new resumes prove it. It is unknown if there are none, or if all of them
+    may have been deleted since. Call this after the transaction has ended.
     """
-    if not isinstance(result, list):  # it was refused, or skipped
+    if not isinstance(result, list):  # an error, or SKIPPED
         return None
     made = [done.id for done in result if isinstance(done, Created) and not done.replayed]
     account = LOCK_ACCOUNT.run(connection, account_id=creation.account_id).fetchone()
@@ -334,30 +340,27 @@ Result = list[Outcome] | ResumesError
 def apply_creations(connection: Connection, creations: Sequence[Creation]) -> list[Result]:
     """Apply all creations of a batch inside its transaction.
 
-    On a server, those whose account cannot be locked at once are SKIPPED.
+    On a server, they belong to one account, and this waits for the account's lock.
+    """
+    account_ids = dict.fromkeys(creation.account_id for creation in creations)
+    found = (LOCK_ACCOUNT.run(connection, account_id=each).fetchone() for each in account_ids)
+    locked = [_Account(*row) for row in found if row is not None]
+    return _apply(connection, creations, locked, NotFound("Account not found"))
+
+
+def apply_shared(connection: Connection, creations: Sequence[Creation]) -> list[Result]:
+    """Apply creations of several accounts in one transaction of a server.
+
+    Creations whose account cannot be locked immediately are SKIPPED.
     """
     account_ids = [*dict.fromkeys(creation.account_id for creation in creations)]
-    if connection.dialect.name == "sqlite":
-        locked, missing = _lock(connection, account_ids), NotFound("Account not found")
-        return _apply(connection, creations, locked, missing)
     rows = _LOCK_FREE.run(connection, account_ids=account_ids)
     return _apply(connection, creations, [_Account(*row) for row in rows], SKIPPED)
 
 
-def apply_alone(connection: Connection, creations: Sequence[Creation]) -> list[Result]:
-    """Apply creations of one account, for whose lock this waits."""
-    accounts_found = _lock(connection, [creations[0].account_id])
-    return _apply(connection, creations, accounts_found, NotFound("Account not found"))
-
-
-def _lock(connection: Connection, account_ids: Iterable[str]) -> list["_Account"]:
-    found = (LOCK_ACCOUNT.run(connection, account_id=each).fetchone() for each in account_ids)
-    return [_Account(*row) for row in found if row is not None]
-
-
 @dataclass(slots=True)
 class _Rows:
-    """The rows to insert; tuples are in the order of the table's columns."""
+    """The rows to insert. The values in a tuple have the order of the table's columns."""
 
     resumes: list[tuple[Any, ...]] = field(default_factory=list)
     documents: list[tuple[Any, ...]] = field(default_factory=list)
@@ -367,19 +370,19 @@ class _Rows:
     done_files: list[tuple[Any, ...]] = field(default_factory=list)
     files: list[dict[str, Any]] = field(default_factory=list)
     replaced: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The ids of older versions by the resume that replaces them; both may be of this batch."""
+    """The IDs of replaced versions by the replacing resume's ID; both may belong to this batch."""
     newer: dict[str, str] = field(default_factory=dict)
-    """The id of the resume that replaces a version."""
+    """The ID of the replacing resume, by the ID of the version that it replaces."""
 
     def replace(self, versions: Sequence[Version], by_id: str) -> tuple[str, ...]:
-        """Replace the versions; return their ids."""
+        """Record that the resume `by_id` replaces the versions, and return their IDs."""
         old_ids = tuple(version.id for version in versions)
         self.replaced[by_id] = old_ids
         self.newer.update(dict.fromkeys(old_ids, by_id))
         return old_ids
 
     def newest(self, found: Duplicate) -> Duplicate:
-        """Return the resume that has replaced this one, if one has."""
+        """Return the newest resume that replaced `found` in this batch, or `found` if none did."""
         while (newer_id := self.newer.get(found.id)) is not None:
             found = Duplicate(newer_id, is_newer=True)
         return found
@@ -387,7 +390,7 @@ class _Rows:
 
 @dataclass(slots=True)
 class _Account:
-    """An account, and what decided creates change in it."""
+    """An account, and the changes to it that are already decided."""
 
     id: str
     resume_count: int
@@ -406,7 +409,7 @@ def _apply(
     locked: Sequence["_Account"],
     missing: Any,
 ) -> list[Any]:
-    """Return the results of creations in accounts that are locked; `missing` for others."""
+    """Apply the creations in locked accounts; all other creations have the result `missing`."""
     by_account: dict[str, list[Creation]] = {account.id: [] for account in locked}
     for creation in creations:
         by_account.setdefault(creation.account_id, []).append(creation)
@@ -426,16 +429,22 @@ def _apply(
 
 
 def _take_places(connection: Connection, changed: Sequence[_Account]) -> None:
-    """Raise LostRace if an account was closed, or its plan lowered, while its row was waited for."""
+    """Add the new resumes to the accounts' counters.
+
+    Raises LostRace if an account was closed, or its limit lowered, while this waited for its row.
+    """
     rows = [
         {"account": account.id, "places": account.taken, "last_id": account.last_id_us}
         for account in changed
     ]
-    if connection.dialect.name == "sqlite":
+    dialect = connection.dialect
+    if dialect.name == "sqlite":
         if not all(TAKE_PLACES.run(connection, **row).rowcount for row in rows):
             raise LostRace
+    elif len(rows) == 1:
+        driver(connection).run_later(*TAKE_PLACES.bound(dialect, rows[0]), expected=1)
     elif rows:
-        statement = TAKE_PLACES.in_arrays(connection.dialect, columns_of(rows))
+        statement = TAKE_PLACES.in_arrays(dialect, columns_of(rows))
         driver(connection).run_later(*statement, expected=len(rows))
 
 
@@ -445,7 +454,7 @@ def _decide(
     creations: Sequence[Creation],
     before: "_PriorOutcomes",
 ) -> list[list[Outcome]]:
-    """Return the outcomes of creates, in order; `account` has what they change."""
+    """Return the outcomes of the creations in order, and record their changes in `account`."""
     allowed = UNLIMITED if account.max_resumes is None else account.max_resumes
     free = allowed - account.resume_count
     taken, last_id_us, rows, versions = (
@@ -469,7 +478,7 @@ def _decide(
         for new in creation.resumes:
             prior = done.get(new.item)
             outcome: Outcome | None
-            # First, so that no repeat brings a file of theirs back.
+            # Checked first, so that a repeated import cannot bring back an erased person's file.
             if next(before.are_forgotten, False):
                 outcome = PersonErased()
             elif prior:
@@ -482,11 +491,11 @@ def _decide(
                 if claim is not None and (newer := _find_newer(older, claim)):
                     outcome = Duplicate(newer.id, is_newer=True)
                     rows.digests |= dict.fromkeys(new.digests, outcome)
-            if outcome is None and not older and (creation.queue is not None or taken >= free):
-                outcome = QuotaReached(max_resumes=allowed, message=creation.queue)
+            if outcome is None and not older:
+                outcome = hold(creation, free - taken, allowed)
             if outcome is None:
                 if new.label is None and older:
-                    # The person stays in the group.
+                    # Without a label of its own, a newer version stays in the older one's group.
                     new = new._replace(label=older[-1].label)
                 last_id_us = max(creation.now_us, last_id_us + 1)
                 outcome = Created(identifiers.resume_id(last_id_us, next(tails)))
@@ -506,11 +515,21 @@ def _decide(
     return results
 
 
+def hold(creation: Creation, free_places: int, allowed: int) -> QuotaReached | None:
+    """Return why a resume that counts against the quota must be held, or None if it need not be.
+
+    The reason is that earlier files of the account are held, or that the quota is reached.
+    """
+    if creation.queue is None and free_places > 0:
+        return None
+    return QuotaReached(max_resumes=allowed, message=creation.queue)
+
+
 class Rehearsal:
-    """Decides on resumes for an account as their create would, each as if those before were stored."""
+    """Predicts the outcomes of creating resumes, each as if the ones before had been stored."""
 
     def __init__(self, store: Store, account_id: str) -> None:
-        """Raise NotFound for an account that does not exist, and what `Store.read` raises."""
+        """Raise NotFound if the account does not exist, and the same errors as `Store.read`."""
         self._store = store
         found = store.fetch(_READ_ACCOUNT, account_id=account_id)
         if not found:
@@ -519,7 +538,10 @@ class Rehearsal:
         self._made: set[str] = set()
 
     def create(self, resume: NewResume, *, queue: str | None = None) -> Outcome:
-        """Return the outcome of the resume's create. An id that only this rehearsal has made is empty."""
+        """Return the outcome that creating this resume would have.
+
+        Its ID is empty if the resume exists only in this rehearsal.
+        """
         creation = Creation(self._account.id, (resume,), self._store.clock(), queue=queue)
         with self._store.read() as connection:
             account = self._account
@@ -570,22 +592,22 @@ RESUMES_OF_DIGESTS = Prepared(
 
 @dataclass(slots=True)
 class _PriorOutcomes:
-    """The prior outcomes of one account's requests in a batch."""
+    """The prior outcomes that are relevant to one account's creations in a batch."""
 
     items: dict[str, dict[int, Outcome]] = field(default_factory=dict)
     digests: dict[bytes, Duplicate] = field(default_factory=dict)
     keys: dict[tuple[str, int], Sequence[Any]] = field(default_factory=dict)
-    """The stored row of each Idempotency-Key, by key and the time of its request."""
+    """The stored row of each Idempotency-Key, by the key and the time of the new request."""
     replaced: dict[str, tuple[str, ...]] = field(default_factory=dict)
     are_forgotten: Iterator[bool] = field(default_factory=lambda: iter(()))
-    """Whether the person of each resume was erased, in order; empty if none ever was."""
+    """Whether each resume's person was erased, in order. Empty if no person was ever erased."""
 
     def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
-        """Return the prior outcomes of this claim's items, by item: a claim is imported once."""
+        """Return the claim's prior outcomes by item number: a claim is imported only once."""
         return {} if claim is None else self.items.get(claim.claim_id, {})
 
     def repeat(self, outcome: Outcome, new: NewResume, rows: _Rows) -> Outcome:
-        """Return a claim's prior outcome on this resume with what the ledger does not say."""
+        """Return a claim's prior outcome for this resume, with details that the ledger lacks."""
         if isinstance(outcome, Created):
             return self._created(outcome.id, rows)
         stored = None if new.digest is None else self.digests.get(new.digest)
@@ -596,7 +618,7 @@ class _PriorOutcomes:
         return Created(resume_id, True, mine or self.replaced.get(resume_id, ()))
 
     def find(self, new: NewResume, rows: _Rows, now_us: int) -> Outcome | None:
-        """Return the outcome of an earlier call or an earlier resume of this batch; None if new."""
+        """Return the outcome if an earlier call or resume of the batch determines it, else None."""
         if (given := new.idempotency) is not None:
             mine = rows.idempotency.get(given.key)
             found = (
@@ -611,7 +633,7 @@ class _PriorOutcomes:
             stored = rows.digests.get(digest) or self.digests.get(digest)
             if stored is not None:
                 if new.original is not None and new.original not in self.digests:
-                    rows.digests[new.original] = stored  # the analyzer wrote the same before
+                    rows.digests[new.original] = stored  # another file had the same resume
                 return rows.newest(stored)
         return None
 
@@ -619,9 +641,9 @@ class _PriorOutcomes:
 def _find_prior(
     connection: Connection, by_account: Mapping[str, Sequence[Creation]], forget_key: str | None
 ) -> dict[str, _PriorOutcomes]:
-    """Return the prior outcomes of creations by account."""
+    """Return the prior outcomes for these creations, by account."""
     prior = {account_id: _PriorOutcomes() for account_id in by_account}
-    # Claims of files of one resume, claims of bundles, and digests.
+    # The claims of files with a single resume, the claims of bundles, and the digests, by account.
     files: dict[str, list[str]] = {account_id: [] for account_id in by_account}
     bundles: dict[str, list[str]] = {account_id: [] for account_id in by_account}
     digests: dict[str, list[bytes]] = {account_id: [] for account_id in by_account}
@@ -674,7 +696,7 @@ def _find_prior(
 def _look_up(
     connection: Connection, statement: Prepared, wanted: Mapping[str, Iterable[Any]]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield the rows that are found for values by account, each with its account."""
+    """Look up the values of each account, and yield each row found with its account's ID."""
     rows = [
         {"account_id": account_id, **values}
         for account_id, some in wanted.items()

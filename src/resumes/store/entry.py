@@ -1,15 +1,15 @@
-"""A resume in a list. Needs no SQLAlchemy, unlike the modules that read it from a store in use."""
+"""A resume in a list. This module does not import SQLAlchemy, so `sqlite.first_rows` can use it."""
 
 from typing import NamedTuple
 
 from resumes.analyzer import list_title
 
 MAX_VERSIONS = 100
-"""How many of a person's resumes are counted or listed at most."""
+"""The maximum number of a person's resumes that are counted or listed."""
 
 
 class Entry(NamedTuple):
-    """A resume in a list. `title`, `name` and `label` are None where the resume has none."""
+    """A resume in a list. `title`, `name` and `label` are None if the resume has none."""
 
     id: str
     title: str | None
@@ -21,5 +21,5 @@ class Entry(NamedTuple):
 
     @property
     def shown_title(self) -> str:
-        """The title that a list shows; never empty."""
+        """Return the title that a list shows, which is never empty."""
         return list_title(self.title, self.name)

@@ -1,7 +1,7 @@
-"""Erasing resumes, which is the one way out of a store.
+"""Erasing resumes. Every deletion of a resume uses these functions.
 
-A plain deletion keeps what recovery and repeated requests need: which resume a claim's items and an
-Idempotency-Key became.
+They keep the data that recovery and repeated requests need: the IDs of the resumes that claims'
+items and Idempotency-Keys created.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ _ERASE_DIGESTS: Final = delete(imported_digests).where(
 
 
 def erase_rows(connection: Connection, account_id: str, resume_ids: Sequence[str]) -> None:
-    """Erase the resumes from lists, documents and index, with their contents still known by digests.
+    """Erase the resumes, their documents and their index entries, but not their digests.
 
     The caller changes the account's counter.
     """
-    # Each by its whole key: a list of keys may be looked for all through the account (pitfalls S24).
+    # Each by its full key: for a list of keys, PostgreSQL may scan the account (pitfalls S24).
     rows = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
     for statement in _ERASE_ROWS:
         connection.execute(statement, rows)
@@ -35,9 +35,9 @@ def erase_rows(connection: Connection, account_id: str, resume_ids: Sequence[str
 
 
 def erase(session: Session, account_id: str, resume_ids: Sequence[str]) -> int:
-    """Erase those of the resumes that exist, and return how many. The account is locked.
+    """Erase those of the resumes that exist, and return their number. The account must be locked.
 
-    Which claims and Idempotency-Keys created them stays known.
+    The claims and Idempotency-Keys that created them are kept.
     """
     these = resumes.c.account_id == account_id, resumes.c.id.in_(resume_ids)
     connection = session.connection()

@@ -1,7 +1,7 @@
-"""Erasing all that a store keeps of a person: resumes, and what the ledger and idempotency know of them.
+"""Erasing all data about a person: the person's resumes, and traces of them in other tables.
 
-Call `forgotten.remember` first, so that nothing of the person comes in meanwhile. What was committed
-before that is found here, and each call may be repeated.
+Call `forgotten.remember` first, so that no resume of the person is added meanwhile. These functions
+find everything that was committed before, and each call can be repeated.
 """
 
 import contextlib
@@ -40,36 +40,40 @@ from resumes.text import folded
 from resumes.watched_names import DOCUMENTS
 
 PAGE_ROWS: Final = 500
-"""How many rows one statement reads or one transaction changes, so that other writes do not wait long."""
+"""The maximum number of rows in a read or a transaction, so that other writes do not wait long."""
 
 _WORDS: Final = re.compile(r"\w+")
 
 
 class StoredPerson(NamedTuple):
-    """A stored resume of a person who is to be erased."""
+    """A stored resume of a person who will be erased."""
 
     account_id: str
     stored: StoredResume
 
     @property
     def id(self) -> str:
-        """The resume's ID."""
+        """Return the resume's ID."""
         return self.stored.entry.id
 
     @property
     def name(self) -> str | None:
-        """The name on the resume."""
+        """Return the name on the resume."""
         return self.stored.entry.name
 
     @property
     def document(self) -> str:
-        """The stored document; empty if it is lost."""
+        """Return the stored document, which is empty if it is missing."""
         return self.stored.document
 
 
 class Mentions:
-    """Finds texts that name a person: by an address, unless others may share it (`is_shared`), by the words of
-    a name in this or reverse order, or by the ID of a resume."""
+    """Finds texts that mention a person.
+
+    A text mentions a person if it contains the ID of a resume, the words of a name in forward or
+    reverse order, or an email address. If others may share the addresses (`is_shared`), these do
+    not count.
+    """
 
     def __init__(
         self,
@@ -83,7 +87,7 @@ class Mentions:
         parts = [*(() if is_shared else map(re.escape, self.addresses)), *ids]
         for name in names:
             words = _WORDS.findall(folded(name))
-            if len(words) > 1:  # one word may be any word
+            if len(words) > 1:  # a single word may be a common word
                 parts += [r"[\W_]*".join(order) for order in (words, words[::-1])]
         self._pattern = re.compile("|".join(parts) or r"(?!)")
 
@@ -91,12 +95,12 @@ class Mentions:
         return text is not None and self._pattern.search(folded(text)) is not None
 
     def are_in(self, content: bytes) -> bool:
-        """Return whether bytes, perhaps of JSON with escapes, name the person."""
+        """Return whether the bytes, which may be JSON with escapes, mention the person."""
         text = content.decode(errors="replace")
         return text in self or ("\\u" in text and _unescaped(text) in self)
 
     def without(self, value: Any) -> Any:
-        """Return a JSON value without the texts that name the person, and without list items that have one."""
+        """Return a JSON value without the texts and list items that mention the person."""
         if isinstance(value, dict):
             return {name: self.without(each) for name, each in value.items()}
         if isinstance(value, list):
@@ -121,7 +125,7 @@ _decode: Final = msgspec.json.Decoder(_EitherFormat).decode
 
 
 def find_address(body: bytes) -> str | None:
-    """Return the folded address of JSON that may not be a valid resume; None if it has none."""
+    """Return the folded email address in JSON that need not be a valid resume, or None."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         found = _decode(body)
         return folded_email(found.header.email or found.basics.email) or None
@@ -131,7 +135,7 @@ def find_address(body: bytes) -> str | None:
 def find_resumes(
     store: Store, subjects: Collection[Subject], account_ids: Iterable[str]
 ) -> Iterator[StoredPerson]:
-    """Yield the resumes of the subjects in these accounts. Reads every document of the accounts."""
+    """Yield the subjects' resumes in these accounts. This reads all documents of the accounts."""
     wanted = set(subjects)
     for account_id in account_ids:
         for found in _iter_stored(store, account_id):
@@ -140,7 +144,7 @@ def find_resumes(
 
 
 def _iter_stored(store: Store, account_id: str) -> Iterator[StoredPerson]:
-    document = looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id)
+    document = looked_up(documents.c.document, documents, account_id, resumes.c.id)
     statement = select(*COLUMNS, document.label("document"))
     page = statement.where(resumes.c.account_id == account_id)
     for row in iter_in_pages(store.fetch, page, [resumes.c.id], page_rows=PAGE_ROWS):
@@ -149,7 +153,7 @@ def _iter_stored(store: Store, account_id: str) -> Iterator[StoredPerson]:
 
 
 def mentions_of(subjects: Collection[Subject], found: Iterable[StoredPerson]) -> Mentions:
-    """Return how texts name the subjects, whose resumes these are."""
+    """Return a finder of texts that mention the subjects, whose resumes are `found`."""
     found = [*found]
     addresses = [each.value.decode() for each in subjects if each.kind is SubjectKind.EMAIL]
     addresses += [find_email(each.document) or "" for each in found]
@@ -167,10 +171,11 @@ def find_documents(
     resume_ids: Collection[str],
     is_theirs: Callable[[bytes], bool],
 ) -> dict[str, bool]:
-    """Return whether the documents of these accounts are of the person, by the ends of their claims' IDs,
-    as their files are named.
+    """Return which documents of these accounts belong to the person.
 
-    Of an imported document the person's resume tells that, of another one what the analyzer wrote.
+    The keys are the ends of the claims' IDs, which are in the documents' file names. If a document
+    was imported, its resume determines whether it belongs to the person, otherwise the analyzer's
+    output.
     """
     found: dict[str, bool] = {}
     name = imported_files.c.name
@@ -180,7 +185,7 @@ def find_documents(
         page = select(*columns).where(imported_files.c.account_id == account_id, of_documents)
         rows = iter_in_pages(store.fetch, page, [imported_files.c.claim_id], page_rows=PAGE_ROWS)
         for row in rows:
-            # An earlier call cleared the row, and could not remove the file.
+            # True if an earlier call cleared the row, but could not remove the file.
             was_erased = row.resume_id is not None and row.name == nameless(row.name)
             if row.resume_id is not None or row.source:
                 is_known = was_erased or row.resume_id in resume_ids
@@ -189,7 +194,7 @@ def find_documents(
 
 
 def forget_resumes(store: Store, account_id: str, resume_ids: Sequence[str]) -> int:
-    """Erase the resumes, and what the ledger and idempotency know of them; return how many there were."""
+    """Erase the resumes, their ledger data and their Idempotency-Keys; return their number."""
     erased = 0
     for start in range(0, len(resume_ids), PAGE_ROWS):
         ids = resume_ids[start : start + PAGE_ROWS]
@@ -201,7 +206,7 @@ def _forget(account_id: str, ids: Sequence[str], session: Session) -> int:
     of_ids = imported_files.c.account_id == account_id, imported_files.c.resume_id.in_(ids)
     connection = session.connection()
     for row in connection.execute(select(*imported_files.c["claim_id", "name"]).where(*of_ids)):
-        # The claim stays known, so that recovery does not import its file again.
+        # The claim is kept, so that recovery does not import its file again.
         connection.execute(
             update(imported_files)
             .where(pk_equals(imported_files, account_id, row.claim_id))
@@ -219,7 +224,7 @@ def _forget(account_id: str, ids: Sequence[str], session: Session) -> int:
 
 
 def forget_returned(store: Store) -> int:
-    """Erase the resumes of people whom the store forgot, which a backup has brought back; return how many."""
+    """Erase resumes of forgotten people that a backup has brought back, and return their number."""
     returned = []
     for (account_id,) in store.fetch(select(accounts.c.id)):
         for found in _iter_stored(store, account_id):
@@ -235,27 +240,25 @@ def forget_returned(store: Store) -> int:
 
 
 def clear_traces(store: Store, erased: Iterable[StoredPerson]) -> bool:
-    """Clear what is left of erased resumes in the index and the log; return False if the log is in use."""
+    """Remove traces of erased resumes from index and log; return False if readers use the log."""
     tokens: set[str] = set()
     for each in erased:
-        with contextlib.suppress(StoreIncompatible):  # damaged: it was not indexed
+        with contextlib.suppress(StoreIncompatible):  # a damaged resume was not indexed
             tokens |= index_tokens(each.document, title=None, name=each.name, label=None)
     purge(store, tokens)
     return store.clear_log()
 
 
 def clean_ledger(store: Store, account_id: str, mentions: Mentions) -> int:
-    """Erase what names the person in the account's rows of files; return how many rows changed."""
+    """Erase mentions of the person in the account's ledger; return the number of changed rows."""
     columns = imported_files.c["claim_id", "name", "message", "path", "source", "items"]
     page = select(*columns).where(
         imported_files.c.account_id == account_id,
-        # `forget_resumes` looks after done files of one resume, unless the resume was deleted before.
+        # `forget_resumes` clears done files with one resume, unless the resume was deleted before.
         or_(
             imported_files.c.source.is_not(None),
             imported_files.c["items"].is_not(None),
-            looked_up(
-                resumes.c.id, resumes, imported_files.c.account_id, imported_files.c.resume_id
-            ).is_(None),
+            looked_up(resumes.c.id, resumes, account_id, imported_files.c.resume_id).is_(None),
         ),
     )
     changed = 0
@@ -263,7 +266,7 @@ def clean_ledger(store: Store, account_id: str, mentions: Mentions) -> int:
     for row in rows:
         address = find_address(row.source or b"")
         if address is not None and address not in mentions.addresses:
-            continue  # of another person, perhaps of the same name
+            continue  # another person, who may have the same name
         is_in_source = bool(row.source) and mentions.are_in(row.source)
         is_bundle = row.items is not None and parse_items(row.items).total > 0
         is_theirs = is_in_source and not is_bundle
@@ -287,7 +290,7 @@ def _execute(change: Executable, session: Session) -> None:
 
 
 def clean_items(store: Store, account_id: str, claim_id: str, numbers: Collection[int]) -> None:
-    """Erase what the ledger says of these resumes of a file, and its excerpt, which may be compressed."""
+    """Erase the items' problems and the file's excerpt, perhaps compressed, in the ledger."""
     this = pk_equals(imported_files, account_id, claim_id)
     for (text,) in store.fetch(select(imported_files.c["items"]).where(this)):
         new = _without(text, Mentions(()), numbers)

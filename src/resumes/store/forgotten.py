@@ -1,6 +1,6 @@
-"""People who were erased and may not come back. A store knows them by keyed digests alone.
+"""Erased people whose resumes are rejected. A store remembers only keyed digests of them.
 
-Each create and update looks them up, in its transaction (docs/erasing.md).
+Each create and update request looks up these digests in its transaction (docs/erasing.md).
 """
 
 import hashlib
@@ -21,40 +21,42 @@ from resumes.store.store import Store, read_fact, session_on, set_facts
 
 
 class SubjectKind(StrEnum):
-    """By what the store recognizes a resume of a person who was erased."""
+    """How the store recognizes the resumes of an erased person."""
 
     EMAIL = "email"
     PERSON = "person"
-    """By address and name (`analyzer.person`)."""
+    """By email address and name (`analyzer.person`)."""
     DOCUMENT = "document"
-    """By its whole content, if it has no address."""
+    """By the complete document, if it has no email address."""
 
 
 class Subject(NamedTuple):
-    """Whose resumes are erased."""
+    """What all resumes that are erased together have in common."""
 
     kind: SubjectKind
     value: bytes
 
     @classmethod
     def of_email(cls, email: str) -> "Subject":
-        """Return everyone with this address."""
+        """Return the subject for everyone with this email address."""
         return cls(SubjectKind.EMAIL, folded_email(email).encode())
 
     @classmethod
     def of_resume(cls, document: str | bytes, name: str | None) -> "Subject":
-        """Return the person of a resume; without an address this content alone."""
+        """Return the subject for a resume's person, or for its content if the person is unknown."""
         return subjects_of(document, name)[-1]
 
     def digest(self, key: str, scope: str) -> bytes:
-        """Return the keyed digest under which a store remembers the subject, in an account or, if `scope` is
-        empty, in all."""
+        """Return the keyed digest by which a store remembers the subject.
+
+        `scope` is the ID of an account, or empty for all accounts.
+        """
         text = f"{scope}\0{self.kind}\0".encode() + self.value
         return hmac.digest(bytes.fromhex(key), text, hashlib.sha256)
 
 
 def subjects_of(document: str | bytes, name: str | None) -> list[Subject]:
-    """Return every subject that a resume belongs to."""
+    """Return all subjects to which a resume belongs."""
     email = find_email(document)
     person = person_of(email, name)
     if email is None or person is None:
@@ -66,7 +68,7 @@ def subjects_of(document: str | bytes, name: str | None) -> list[Subject]:
 FORGET_KEY: Final = (
     select(store_facts.c.value).where(store_facts.c.name == "forget_key").scalar_subquery()
 )
-"""The key of the digests; NULL until a person is forgotten."""
+"""The key of the digests. It is NULL until the store forgets its first person."""
 
 _WIDTH: Final = 4
 _NAMES: Final = tuple(f"d{number}" for number in range(_WIDTH))
@@ -78,8 +80,10 @@ _FIND: Final = Prepared(
 def find_forgotten(
     connection: Connection, key: str, subjects: Iterable[tuple[str, Sequence[Subject]]]
 ) -> list[bool]:
-    """Return for the account and subjects of each resume whether one of them was forgotten, in the account
-    or everywhere."""
+    """Return whether each resume is forgotten, given its account and its subjects.
+
+    It is forgotten if any of its subjects is forgotten in the account or in all accounts.
+    """
     rows = []
     for account_id, some in subjects:
         digests = [one.digest(key, scope) for one in some for scope in (account_id, "")]
@@ -91,29 +95,30 @@ def find_forgotten(
 def is_forgotten(
     connection: Connection, account_id: str, document: str | bytes, name: str | None
 ) -> bool:
-    """Return whether a resume is of a person who was erased."""
+    """Return whether a resume belongs to an erased person."""
     key = connection.execute(select(FORGET_KEY)).scalar_one()
     subjects = account_id, subjects_of(document, name)
     return bool(key) and find_forgotten(connection, key, [subjects])[0]
 
 
 class Memory(NamedTuple):
-    """Whom a store forgot: the key, and the rows of digests with their times."""
+    """A store's memory of erased people: the key, and the digests with their times."""
 
     key: str
     rows: Sequence[Any]
 
 
 def read_memory(connection: Connection) -> Memory | None:
-    """Return whom a store forgot, perhaps one of an older version; None if it never forgot anyone."""
+    """Return a store's memory of erased people, or None if it never erased anyone."""
     key = connection.execute(select(FORGET_KEY)).scalar_one()
     return Memory(key, connection.execute(select(forgotten)).all()) if key else None
 
 
 def add_memory(connection: Connection, memory: Memory | None) -> bool:
-    """Add the people whom another state of the same store forgot; return whether it forgot any.
+    """Add the memory of another state of the same store; return whether it contains any people.
 
-    This state may know all of them and still have their resumes: `forget` erases after it remembers.
+    This store may already remember all of them and still have their resumes, because `forget`
+    remembers people before it erases their resumes.
     """
     mine = read_memory(connection)
     if memory is None or (mine and mine.key != memory.key):
@@ -127,7 +132,7 @@ def add_memory(connection: Connection, memory: Memory | None) -> bool:
 
 
 def list_times(store: Store) -> list[str]:
-    """Return when each person was erased who may not come back, latest first."""
+    """Return the times when the remembered people were erased, latest first."""
     return [
         row.forgotten_at
         for row in store.fetch(select(forgotten).order_by(forgotten.c.forgotten_at.desc()))
@@ -135,12 +140,12 @@ def list_times(store: Store) -> list[str]:
 
 
 def remember(store: Store, subjects: Iterable[Subject], scope: str = "") -> None:
-    """Let no resume of the subjects into the account, or with an empty scope into any account, from now on."""
+    """Reject the subjects' resumes from now on, in the account `scope` or, if empty, in all."""
     now = timestamp(store.clock())
 
     def change(session: Session) -> None:
         if session.get_bind().dialect.name == "postgresql":
-            # A create that has locked its account before this ends before this.
+            # Waits for create requests that have already locked their account.
             session.connection().exec_driver_sql(f"LOCK TABLE {account_usage} IN EXCLUSIVE MODE")
         key = read_fact(session, "forget_key") or secrets.token_hex(32)
         set_facts(session, forget_key=key)
@@ -153,7 +158,7 @@ def remember(store: Store, subjects: Iterable[Subject], scope: str = "") -> None
 
 
 def lift(store: Store, subjects: Iterable[Subject], scope: str = "") -> bool:
-    """Let resumes of the subjects in again; return whether any was forgotten."""
+    """Accept resumes of the subjects again; return whether any subject was forgotten."""
 
     def change(session: Session) -> bool:
         key = read_fact(session, "forget_key")

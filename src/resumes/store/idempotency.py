@@ -1,15 +1,15 @@
-"""Idempotency-Keys in the store: which resume each created, for 24 hours.
+"""Idempotency-Keys: the store remembers for 24 hours which resume each key created.
 
-A key's row is written in its resume's transaction (resumes.store.creation). Reading skips rows that
-are too old, even if they still exist; `prune_async` removes them, outside of any request, so that no
-create waits for it.
+A key is written in the transaction that creates its resume (resumes.store.creation). Keys that are
+too old are ignored. `prune_async` deletes them separately, so that create requests need not wait
+for it.
 
-If several machines use one PostgreSQL server, its clock decides: a machine whose own clock is a day
-ahead would immediately remove the keys of the others.
+On PostgreSQL, the server's clock determines the age of keys: a machine whose own clock is a day
+ahead would otherwise delete the keys of other machines immediately.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from resumes.store.statements import Prepared, by_engine, pk_equals, replace_on_
 from resumes.store.store import Store
 
 KEPT = timedelta(hours=24)
-"""How long a request with a repeated key gets the first answer."""
+"""How long requests with the same key get the first answer again."""
 
 SLICE_KEYS = 200
 """How many rows one transaction deletes, so that others can write."""
@@ -36,7 +36,7 @@ _used_at = by_engine(sqlite="{}", postgresql=_INSTANT.format(0))
 _kept_since = by_engine(sqlite="{}", postgresql=_INSTANT.format(_HOURS))
 _SINCE = _kept_since(bindparam("since", type_=BinaryText))
 
-# Replaces a row that is too old to count.
+# Replaces an existing row, which is too old to be valid.
 _NEW: dict[str, Any] = {column.name: bindparam(column.name) for column in idempotency.columns} | {
     "created_at": _used_at(bindparam("created_at", type_=BinaryText))
 }
@@ -51,14 +51,14 @@ FIND_KEY = Prepared(
 
 
 def kept_since(now_us: int) -> str:
-    """Return the oldest first use at which a key is still valid, for an engine without its own clock."""
+    """Return the time since which a key must have been used to be valid; PostgreSQL ignores it."""
     return later(now_us, -KEPT)
 
 
 async def prune_async(store: Store) -> int:
-    """Remove the keys that are too old, in more than one transaction, and return their number.
+    """Delete the keys that are too old, in several transactions, and return their number.
 
-    Writes nothing if there are none. Raises what `Store.write` raises.
+    If there are none, nothing is written. Raises the same errors as `Store.write`.
     """
     since = _kept_since(literal(kept_since(store.clock()), BinaryText))
     is_too_old = idempotency.c.created_at <= since
@@ -70,12 +70,16 @@ async def prune_async(store: Store) -> int:
     )
 
     def prune(account_id: str, keys: Sequence[str], session: Session) -> int:
-        # Spares a key that was used again since it was found.
+        # Checks the age again, to keep a key that was used again meanwhile.
         these = idempotency.c.account_id == account_id, idempotency.c.key.in_(keys), is_too_old
         return session.exec(delete(idempotency).where(*these)).rowcount
 
     pruned = 0
-    while rows := await store.fetch_async(oldest):
+    find: Callable[[], Awaitable[Sequence[Any]]] = partial(store.fetch_async, oldest)
+    if store.is_sharded:
+        owner = idempotency.c.account_id
+        find = partial(asyncio.to_thread, store.fetch_reachable, oldest, owner)
+    while rows := await find():
         old: dict[str, list[str]] = {}
         for account_id, key in rows:
             old.setdefault(account_id, []).append(key)

@@ -1,4 +1,4 @@
-"""The history of imports: one file of the ledger, lists of files by time or by outcome, and counts."""
+"""The history of imports: files in the ledger, lists of files by time or outcome, and counts."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -11,7 +11,13 @@ from sqlmodel import func, select
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import MAX_ID, RESUME_ID
 from resumes.store.import_ledger import IN_PROGRESS, Analysis, FileOutcome, Items, parse_items
-from resumes.store.schema import ImportedFileBase, accounts, documents, imported_files
+from resumes.store.schema import (
+    ImportedFileBase,
+    account_usage,
+    accounts,
+    documents,
+    imported_files,
+)
 from resumes.store.statements import iter_in_pages, pk_equals
 from resumes.store.store import Store
 
@@ -20,23 +26,26 @@ MAX_FILES = 1_000
 
 
 class FileRow(ImportedFileBase):
-    """A file's row in the ledger. `account` is the account's name, `former_accounts` its former names with
-    blanks between them, and `root` the watched folder."""
+    """A file's row in the ledger.
 
-    model_config: ClassVar[Any] = {"defer_build": True}  # most programs read none
+    `account` is the name of the account, `former_accounts` contains its former names, separated by
+    spaces, and `root` is the watched folder.
+    """
+
+    model_config: ClassVar[Any] = {"defer_build": True}  # most programs read no files
     account: str
     former_accounts: str
     outcome: FileOutcome
     root: str | None
     items: Items | None
     warnings: int
-    """The number of warnings about all its resumes; 0 also for files that 1.0.0 imported."""
+    """The number of warnings about all its resumes. Always 0 if version 1.0.0 imported the file."""
     analysis: Analysis | None
-    """How the analyzer read it; None for JSON."""
+    """How the analyzer read it, or None for JSON."""
 
     @property
     def is_under_way(self) -> bool:
-        """Return whether its resumes are being imported, so that its outcome is not final."""
+        """Return whether the file is still being imported, so that its outcome is not final."""
         return self.outcome is IN_PROGRESS.outcome and self.message == IN_PROGRESS.message
 
 
@@ -50,7 +59,7 @@ _FILES: Final = sqlalchemy.select(
 
 
 def _file(row: Row[*tuple[Any, ...]]) -> FileRow:
-    """Return the file of a row of `_FILES`."""
+    """Convert a row of `_FILES`."""
     kept = None if row.items is None else parse_items(row.items)
     derived = {
         "items": kept if kept and kept.total else None,
@@ -61,13 +70,13 @@ def _file(row: Row[*tuple[Any, ...]]) -> FileRow:
 
 
 def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
-    """Return the file of this claim, in this account or in any.
+    """Return the file of this claim, in this account or in any account.
 
-    Raises NotFound, and Conflict if several accounts have it: an imported account has the history of
-    the original.
+    Raises NotFound, and Conflict if several accounts have the file: the history of an imported
+    account is a copy of the original account's history.
     """
     owner = imported_files.c.account_id
-    # One look-up by key for each account: no index begins with the claim.
+    # Looks up the key in each account, because no index begins with the claim.
     is_any = owner.in_(select(accounts.c.id).correlate(None))
     is_owner = is_any if account_id is None else owner == account_id
     statement = _FILES.where(imported_files.c.claim_id == claim_id, is_owner)
@@ -82,9 +91,17 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
     return files[0]
 
 
+def find_file(store: Store, claim_id: str, account_id: str) -> FileRow | None:
+    """Return the account's file with this claim, if there is one."""
+    this = pk_equals(imported_files, account_id, claim_id)
+    return next(map(_file, store.fetch(_FILES.where(this))), None)
+
+
 def find_source(store: Store, file: FileRow) -> bytes | None:
-    """Return the first 64 KiB that were read of the file, or what the analyzer wrote. Of a file that is
-    done, return the resume that was made of what the analyzer wrote; None if there is none."""
+    """Return the first 64 KiB of the file, or the analyzer's output, as far as the ledger has it.
+
+    If an analyzed file is done, return the document of its resume, if it still exists.
+    """
     this = pk_equals(imported_files, file.account_id, file.claim_id)
     if file.outcome is not FileOutcome.DONE:
         return next(iter(store.fetch(select(imported_files.c.source).where(this))), None)
@@ -99,7 +116,7 @@ def find_source(store: Store, file: FileRow) -> bytes | None:
 
 
 def iter_failed(store: Store, root: str) -> Iterator[FileRow]:
-    """Return all failed files of a watched folder, by account, in the order of arrival."""
+    """Yield the failed files of a watched folder by account, in the order of arrival."""
     statement = _FILES.where(
         imported_files.c.outcome == FileOutcome.FAILED.value,
         imported_files.c.root == root,
@@ -112,10 +129,10 @@ def iter_failed(store: Store, root: str) -> Iterator[FileRow]:
 # Lists
 
 ORDER = (FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DUPLICATE, FileOutcome.DONE)
-"""The order of a list by outcome: files that need attention come first."""
+"""The order of outcomes in a list: files that need attention come first."""
 
 NOT_DONE = imported_files.c.outcome != literal_column("'done'")
-"""Without a parameter, so that the engine can use the partial index of files that are not done."""
+"""A condition without a parameter, so that engines can use the partial index on it."""
 
 
 def list_files(
@@ -127,10 +144,11 @@ def list_files(
     before: str | None = None,
     limit: int = 100,
 ) -> Sequence[FileRow]:
-    """Return the newest files first, of one account or all; 1 to 1,000 files, or a few more if several
-    accounts have the last one, since an imported account has the history of the original.
+    """Return a page of files of one account or of all accounts, newest first.
 
-    `before` is the id after which the page begins; it need not exist.
+    The page has 1 to 1,000 files, or a few more if several accounts have the last file, because an
+    imported account has the same history as the original. Their claim IDs are lower than `before`,
+    which need not be the ID of a claim.
     """
     outcomes = [outcome] if reason is None else _outcomes(outcome, reason)
     files: list[FileRow] = []
@@ -156,13 +174,13 @@ def list_by_outcome(
     after: str | None = None,
     limit: int = 100,
 ) -> tuple[Sequence[FileRow], str | None]:
-    """Return failed files, then held ones, duplicates, done ones; the newest of each first. Also return
-    the position after which the next page begins, such as `failed:000660cd7eecf8906663e3fc`; None on the
-    last page.
+    """Return a page of failed, held, duplicate and done files, in this order.
 
-    Select one account or all, and one outcome or all; the page has 1 to 1,000 files, or a few more, as
-    in `list_files`. A file whose outcome changes between two pages may be on both or on neither. Raises
-    InvalidArgument if `after` is not a position.
+    Among files with the same outcome, the newest come first. Also return the position after which
+    the next page begins, for example `failed:000660cd7eecf8906663e3fc`, or None on the last page.
+    Files can be limited to one account and one outcome; the page has 1 to 1,000 files, or a few
+    more, as in `list_files`. If the outcome of a file changes between two pages, the file may be on
+    both pages or on neither. Raises InvalidArgument if `after` is not a position.
     """
     first, before = (ORDER[0], MAX_ID) if after is None else _parse_position(after)
     size = max(1, min(limit, MAX_FILES))
@@ -195,7 +213,7 @@ def _parse_position(text: str) -> tuple[FileOutcome, str]:
 def _outcomes(
     outcome: FileOutcome | None, reason: str | None, first: FileOutcome = ORDER[0]
 ) -> Sequence[FileOutcome]:
-    """Return the outcomes to list, from the first one on; done files have no reason."""
+    """Return the outcomes to list, beginning with `first`; with a reason, leave out done files."""
     return [
         each
         for each in ORDER[ORDER.index(first) :]
@@ -213,12 +231,12 @@ def _find_newest(
     before: str,
     limit: int,
 ) -> list[FileRow]:
-    """Return the newest of these files and of an account's or of all, with this outcome (None: any).
+    """Return the newest of `files` and of the files of one account or all accounts.
 
-    More than `limit` if the next ones have the same id as the last, since the next page begins after
-    it. Each account's files are one range of an index, from its newest file down. Across accounts
-    there is no index, which would slow down every import: only those accounts are read whose newest
-    file is on the page.
+    Files can be limited to an outcome and a reason. Return more than `limit` files if the next ones
+    have the same ID as the last, because the next page begins after this ID. The files of an
+    account are one range of an index. There is no index for all accounts, because it would slow
+    down imports: only those accounts are read whose newest file is on the page.
     """
     claim_id = imported_files.c.claim_id
     wanted = [claim_id < before]
@@ -228,11 +246,13 @@ def _find_newest(
             wanted.append(NOT_DONE)
     if reason is not None:
         wanted.append(imported_files.c.reason == reason)
-    of_account = imported_files.c.account_id == accounts.c.id
+    owner_id = account_usage.c.account_id
+    # Both parts contain the account's ID, if given, so that a sharded store asks only its shard.
+    of_account = imported_files.c.account_id == (owner_id if account_id is None else account_id)
     newest = select(func.max(claim_id)).where(of_account, *wanted).scalar_subquery()
-    owners = sqlalchemy.select(accounts.c.id, newest.label("newest"))
+    owners = sqlalchemy.select(owner_id.label("id"), newest.label("newest"))
     if account_id is not None:
-        owners = owners.where(accounts.c.id == account_id)
+        owners = owners.where(owner_id == account_id)
     found = (owner for owner in store.fetch(owners) if owner.newest)
     page = [*files]
     for owner in sorted(found, key=attrgetter("newest"), reverse=True):
@@ -251,13 +271,13 @@ def _find_newest(
 
 
 def list_analysis_s(store: Store) -> list[float]:
-    """Return for how many seconds the analyzer ran on each of the newest files, the shortest first."""
+    """Return how many seconds the analyzer ran for each of the newest files, in ascending order."""
     newest = list_files(store, limit=MAX_FILES)
     return sorted(file.analysis.took_s for file in newest if file.analysis is not None)
 
 
 class FileCount(NamedTuple):
-    """The number of files with this outcome and reason; done files have no reason."""
+    """The number of files with an outcome and a reason. Done files have no reason."""
 
     outcome: FileOutcome
     reason: str | None
@@ -267,14 +287,14 @@ class FileCount(NamedTuple):
 def count_files(
     store: Store, *, account_id: str | None = None, not_done_only: bool = False
 ) -> list[FileCount]:
-    """Return the number of files by outcome and reason; that of done files first, even if it is 0.
+    """Count files by outcome and reason; the count of done files comes first, even if it is 0.
 
-    The time grows with the ledger (docs/operations.md, Metrics), or with `not_done_only` only with the
-    number of files that are not done.
+    With `not_done_only`, leave out done files; the time that this takes then grows only with the
+    number of other files instead of the entire ledger (docs/operations.md, Metrics).
     """
     counted = [] if account_id is None else [imported_files.c.account_id == account_id]
     columns = (imported_files.c.outcome, imported_files.c.reason)
-    # This uses only the index of files that are not done.
+    # This reads only the index of files that are not done.
     not_done = select(*columns, func.count()).where(NOT_DONE, *counted).group_by(*columns)
     counts = [
         FileCount(FileOutcome(outcome), reason, files)
@@ -282,8 +302,8 @@ def count_files(
     ]
     if not_done_only:
         return counts
-    # Without a condition the engine counts without reading rows.
+    # Without a condition, the engine can count without reading rows.
     (all_count,) = store.fetch(select(func.count()).select_from(imported_files).where(*counted))
-    # Two statements: a file may have been recorded between them.
+    # A file may have been recorded between the two statements.
     done_count = max(0, all_count - sum(count.files for count in counts))
     return [FileCount(FileOutcome.DONE, None, done_count), *counts]

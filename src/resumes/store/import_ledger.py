@@ -1,10 +1,12 @@
 """The ledger: the outcome of each file that an importer processed, and of the resumes in it.
 
-A row for each file, recorded with its resumes or without; `import_history` lists and counts them.
+It has one row per file, which may be recorded in the same transaction as the file's resumes.
+`import_history` lists and counts the files.
 
-It answers two questions (pitfalls I1). "Was this claim's item imported?" is asked by recovery and
-release, and its answer is never deleted: it is in the file's row, and for bundles in a table of
-items. "Is this content stored?" is asked for new files, and its answer is deleted with the resume.
+The ledger answers two questions (pitfalls I1). Recovery and release ask: "Was this claim's item
+imported?" The answer is in the file's row, or in a table of items for bundles, and is never
+deleted. For new files, the importer asks: "Is this content stored?" This answer is deleted with the
+resume.
 """
 
 import json
@@ -33,17 +35,17 @@ from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.watched_names import find_filed_extension
 
 MAX_LEDGER_CHARS: Final = 65_536
-"""The maximum length of a name, folder, message or path in the ledger. Each byte of a path of 4,096
-bytes may have been escaped as four characters, and a message may contain such a path."""
+"""The maximum length of a name, folder, message or path in the ledger. A path of 4,096 bytes may
+become four times longer when it is escaped, and a message may contain such a path."""
 
 MAX_ITEMS_CHARS: Final = 4 * 1024 * 1024
-"""The maximum length of the JSON text of a file's items; 50 problems need less."""
+"""The maximum length of the JSON text of a file's items, which is enough for 50 problems."""
 
 SOURCE_BYTES = 64 * 1024
-"""The number of bytes that the ledger keeps of a file that was not imported."""
+"""How many bytes of a file that was not imported the ledger keeps."""
 
 MAX_SOURCE_BYTES: Final = 64 * 1024 * 1024
-"""The same for a held file that was analyzed: the largest resume that the settings allow."""
+"""How many bytes the ledger keeps of an analyzed file that is held: the largest allowed resume."""
 
 
 class FileOutcome(StrEnum):
@@ -61,29 +63,29 @@ WORST_FIRST: Final = (
     FileOutcome.DONE,
     FileOutcome.DUPLICATE,
 )
-"""A bundle has the first of these outcomes that one of its items has."""
+"""The outcomes in order of precedence: a bundle has the first of them that any of its items has."""
 
 
 class ClaimedFile(NamedTuple):
-    """A file that an importer processes. `name` is its path below the watched folder, escaped."""
+    """A file that an importer is processing. `name` is its path in the watched folder, escaped."""
 
     claim_id: str
     name: str
     size_bytes: int
     claimed_at: str
     source: bytes
-    """The file's first 64 KiB, as it was read, or all that the analyzer wrote; kept unless the file is
+    """The first 64 KiB of the file, or the analyzer's entire output. Kept unless the file is
     done."""
 
     root: str | None = None
-    """The watched folder, absolute and escaped."""
+    """The absolute path of the watched folder, escaped."""
 
     items: str | None = None
-    """The JSON text of `Items`, for a bundle, an analyzed file, and one that is done with warnings."""
+    """The JSON text of `Items` for a bundle, an analyzed file, or a done file with warnings."""
 
 
 class Verdict(NamedTuple):
-    """A file's outcome and its reason, an error code. `path` and `byte_offset` are None if unknown."""
+    """A file's outcome, its reason (an error code), and the error's location, if known."""
 
     outcome: FileOutcome
     reason: str | None = None
@@ -98,26 +100,26 @@ IN_PROGRESS = Verdict(FileOutcome.FAILED, Reason.INTERNAL_ERROR.value, "It is be
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An imported item of a claim: `done` or `duplicate`, and its resume.
+    """An imported item of a claim, whose outcome is `done` or `duplicate`, and its resume.
 
-    `item` is its number in the bundle, from 1; 0 for the only resume of a file.
+    `item` is its number in the bundle, from 1, or 0 if the file is not a bundle.
     """
 
     item: int
     outcome: FileOutcome
     resume_id: str
     is_deleted: bool = False
-    """Whether the resume has been deleted since."""
+    """Whether the resume has been deleted since the import."""
 
 
 def nameless(name: str) -> str:
-    """Return another name for a file in the same account's folder, without that of a person."""
+    """Return a file name in the same account's folder that does not contain a person's name."""
     return f"{name.partition('/')[0]}/{Reason.FORGOTTEN.value}{find_filed_extension(name) or ''}"
 
 
 # Recording
 
-# Each value costs time to bind, and most columns of a done file would be NULL.
+# Binding each value costs time, so the columns that are NULL for done files are left out.
 DONE_COLUMNS = (
     "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at",
     "resume_id", "root",
@@ -143,8 +145,11 @@ def done_row(
 def file_values(
     account_id: str, claim: ClaimedFile, verdict: Verdict, *, now: str, resume_id: str | None = None
 ) -> dict[str, object]:
-    """Return the ledger row of a file, by column. Done files keep no source, and only held files more than
-    64 KiB: what the analyzer wrote, so that it does not run again."""
+    """Return the ledger row of a file by column.
+
+    The ledger keeps no source of done files. Of held files, it keeps the analyzer's entire output,
+    so that the analyzer need not run again; of all others, it keeps at most 64 KiB.
+    """
     most_bytes = MAX_SOURCE_BYTES if verdict.outcome is FileOutcome.HELD else SOURCE_BYTES
     return {
         "account_id": account_id,
@@ -158,9 +163,9 @@ def file_values(
 
 
 def add_files(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
-    """Add the rows of files, if any, or replace those of the same claims."""
+    """Add the rows of files, if there are any; they replace rows with the same claims."""
     if rows:
-        # A file's `resume_id` is never overwritten by NULL, even if a later verdict has none.
+        # NULL never overwrites a file's `resume_id`, even if a later verdict has no resume.
         new = upsert(imported_files, connection.dialect)
         connection.execute(replace_on_conflict(new, imported_files, keeps=("resume_id",)), rows)
 
@@ -173,7 +178,7 @@ def record(
     *,
     deadline_s: float = WRITE_DEADLINE_S,
 ) -> None:
-    """Record the outcome of a file without resumes, replacing an earlier one of the same claim.
+    """Record the outcome of a file without resumes; it replaces the claim's earlier outcome.
 
     Do nothing if the account does not exist.
     """
@@ -184,13 +189,13 @@ def record(
             row = file_values(account_id, claim, verdict, now=now)
             add_files(session.connection(), [row])
 
-    store.write(change, deadline_s=deadline_s)
+    store.write(change, account_id=account_id, deadline_s=deadline_s)
 
 
 # Bundles
 
 MAX_PROBLEMS = 50
-"""The maximum number of a bundle's problems that are stored."""
+"""The maximum number of problems that are stored for a bundle."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 STRICT: Final = ConfigDict(strict=True, alias_generator=to_camel, defer_build=True)
@@ -198,7 +203,7 @@ STRICT: Final = ConfigDict(strict=True, alias_generator=to_camel, defer_build=Tr
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A resume that is not done: its number in the bundle, and `place`, its position for people.
+    """A resume in a bundle that is not done. `place` is its position, as messages show it.
 
     `path` and `byte_offset` are None if unknown.
     """
@@ -215,8 +220,8 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """How the user's analyzer read a file: the digest of the file, in hexadecimal, for how many seconds the
-    analyzer ran, and the end of what it said on standard error."""
+    """How the user's analyzer read a file: the file's digest in hexadecimal, the analyzer's running
+    time in seconds, and the end of its standard error output."""
 
     __pydantic_config__: ClassVar = STRICT
     digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -224,16 +229,16 @@ class Analysis:
     said: Annotated[str, Field(max_length=MAX_LEDGER_CHARS)] = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it in the form that reports and `--json` have."""
+        """Return the analysis in the form that reports and `--json` use."""
         return {"digest": self.digest, "tookS": self.took_s, "said": self.said}
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """How many resumes a bundle has, the number of each outcome, and at most 50 problems, in order.
+    """The number of resumes in a bundle, in total and by outcome, and at most 50 problems in order.
 
-    All are 0 for a file of one resume, except `warnings`. 1.0.0 wrote no `warnings`, `skipped` and
-    `analysis`, and ignores them.
+    For a file that is not a bundle, all numbers except `warnings` are 0. Version 1.0.0 does not
+    write `warnings`, `skipped` and `analysis`, and ignores them.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -244,11 +249,18 @@ class Items:
     failed: Count
     problems: Annotated[tuple[Problem, ...], Field(max_length=MAX_PROBLEMS)] = ()
     warnings: Count = 0
-    """The number of warnings about all resumes together."""
+    """The total number of warnings about all resumes."""
     skipped: Count = 0
     """The number of archive members that were not imported because of their names."""
     analysis: Analysis | None = None
-    """How the file was analyzed; None for JSON."""
+    """How the file was analyzed, or None for JSON."""
+
+    @property
+    def counts(self) -> str:
+        """Return the numbers in words: `1,000: 990 done, 10 failed`."""
+        outcomes = ("done", "duplicate", "held", "failed")
+        parts = [f"{count:,} {end}" for end in outcomes if (count := getattr(self, end))]
+        return f"{self.total:,}: {', '.join(parts)}" if parts else f"{self.total:,}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts and problems as the ledger stores them."""
@@ -262,7 +274,7 @@ ITEMS: Final = TypeAdapter(Items)
 
 
 def parse_items(text: str) -> Items:
-    """Parse the JSON text of what `as_json` returned. Raises ValueError for anything else."""
+    """Parse the JSON text of a result of `as_json`. Raises ValueError for all other texts."""
     try:
         return ITEMS.validate_json(text)
     except ValidationError as error:
@@ -272,7 +284,7 @@ def parse_items(text: str) -> Items:
 
 
 def find_analysis(items: str | None) -> str | None:
-    """Return what the JSON text of `Items` says of the analysis alone, in that form; None if nothing."""
+    """Return a JSON text of `Items` with only the analysis in `items`, or None if it has none."""
     analysis = None if items is None else parse_items(items).analysis
     if analysis is None:
         return None
@@ -285,7 +297,7 @@ def find_analysis(items: str | None) -> str | None:
 def find_items(
     store: Store, account_id: str, claim_id: str, *, limit: int | None = None
 ) -> list[Item]:
-    """Return the first items of a claim that were imported, by number."""
+    """Return at most `limit` imported items of a claim, in the order of their numbers."""
     parts = (
         select(
             number.label("item"),
@@ -302,7 +314,7 @@ def find_items(
             (imported_items, imported_items.c.item),
         )
     )
-    # A file with another outcome by now was done before.
+    # If a file has a resume and another outcome, it was done before the outcome changed.
     outcomes = {FileOutcome.DUPLICATE.value: FileOutcome.DUPLICATE}
     return [
         Item(row.item, outcomes.get(row.outcome, FileOutcome.DONE), row.resume_id, row.is_deleted)
@@ -311,7 +323,7 @@ def find_items(
 
 
 def list_replaced(store: Store, account_id: str, claim_id: str) -> tuple[str, ...]:
-    """Return the ids of the older versions that the resumes of a claim replaced."""
+    """Return the IDs of the older versions that the resumes of a claim replaced."""
     made = union_all(
         *(
             select(table.c.resume_id).where(
@@ -329,24 +341,25 @@ def list_replaced(store: Store, account_id: str, claim_id: str) -> tuple[str, ..
 
 
 def forget_items(store: Store, account_id: str, claim_id: str) -> None:
-    """Forget which items of a claim were imported, as its file was edited. The digests stay known."""
+    """Forget which items of a claim were imported, since its file was edited; keep the digests."""
     statement = delete(imported_items).where(
         imported_items.c.account_id == account_id, imported_items.c.claim_id == claim_id
     )
-    store.write(lambda session: session.exec(statement))
+    store.write(lambda session: session.exec(statement), account_id=account_id)
 
 
 def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
-    """Return the claim of the file that the resume was imported from; None if it was not imported.
+    """Return the claim of the file that the resume was imported from, if it was imported.
 
-    1.0 did not keep it with the resume. For such a resume, and for one that was not imported, this takes
-    time that grows with the number of earlier imports.
+    Version 1.0 did not store the claim with the resume. For a resume without a stored claim, the
+    time that this takes grows with the number of earlier imports.
     """
     kept = select(resumes.c.claim_id).where(pk_equals(resumes, account_id, resume_id))
     if (claim_id := next(iter(store.fetch(kept)), None)) is not None:
         return str(claim_id)
-    # A claim is mostly made just before its resume, and its id begins with its time: a search
-    # backwards from the resume's own id finds it early, without an index that slows imports down.
+    # A claim is usually created just before its resume, and its ID begins with its time. So a
+    # search backwards from the resume's ID finds it early, without an index that would slow down
+    # imports.
     for table in (imported_files, imported_items):
         statement = (
             select(table.c.claim_id)

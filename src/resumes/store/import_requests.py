@@ -1,8 +1,9 @@
-"""Requests about filed files: to retry a failed file or release a held one; and dismissals.
+"""Requests to retry failed files or to release held files, and dismissals of files.
 
-A request is a row. The importer of the file's folder handles it, on whatever machine it was made; if
-no importer watches that folder, any importer that finds the file in its own folder does, because the
-folder may have been moved. A request has no result of its own: the file's row in the ledger has it.
+A request is a row. It may be created on any machine; the importer that watches the file's folder
+handles it. If no importer watches this folder, any importer that finds the file in its own folder
+handles it, because the folder may have been moved. The result is recorded in the file's row in the
+ledger.
 """
 
 from collections import defaultdict
@@ -31,19 +32,20 @@ from resumes.store.statements import (
     upsert,
 )
 from resumes.store.store import Store
+from resumes.text import counted
 
 K = TypeVar("K")
 
 
 class RequestKind(StrEnum):
-    """What can be requested: to import a failed file again, or a held one if it fits."""
+    """The kinds of requests: import a failed file again, or a held file if the quota allows it."""
 
     RETRY = "retry"
     RELEASE = "release"
 
 
 FITS = {RequestKind.RETRY: FileOutcome.FAILED, RequestKind.RELEASE: FileOutcome.HELD}
-"""The outcome of the files that an action applies to."""
+"""The outcome that a file must have for an action."""
 
 _IS_FAILED_OR_HELD = imported_files.c.outcome.in_([fit.value for fit in FITS.values()])
 
@@ -57,9 +59,10 @@ STATES = {
 def list_requests(
     store: Store, *, root: str | None = None, limit: int = 1_000
 ) -> Sequence[ImportRequest]:
-    """Return the requests, by account, in the order of the files' arrival. Cheap if there are none.
+    """Return the requests by account, in the order of the files' arrival.
 
-    With a `root`, only those about files of that watched folder, or of an unknown one.
+    With a `root`, return only requests about files of this watched folder or of an unknown folder.
+    This is cheap if there are no requests.
     """
     statement = select(ImportRequest).order_by(*import_requests.primary_key).limit(limit)
     if root is not None:
@@ -69,7 +72,7 @@ def list_requests(
 
 
 def find_oldest(store: Store) -> str | None:
-    """Return when the oldest request was made; None if there is none."""
+    """Return the time of the oldest request, or None if there are no requests."""
     (oldest,) = store.fetch(select(func.min(ImportRequest.requested_at)))
     return oldest
 
@@ -92,7 +95,7 @@ def find_requests(store: Store, files: Iterable[FileRow]) -> dict[tuple[str, str
 
 
 def _claims(files: Iterable[FileRow], key: Callable[[FileRow], K]) -> Mapping[K, set[str]]:
-    """Return the claims of the files by this key."""
+    """Group the claims of the files by this key."""
     claims: dict[K, set[str]] = defaultdict(set)
     for file in files:
         claims[key(file)].add(file.claim_id)
@@ -107,14 +110,14 @@ def _are(table: Table, account_id: str, claim_ids: Collection[str]) -> ColumnEle
 # Making requests
 
 SLICE_REQUESTS = 500
-"""How many requests one transaction makes, so that others can write."""
+"""How many requests one transaction creates, so that others can write."""
 
 
-def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -> None:
-    """Request the action for all of the files, or for none.
+def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -> int:
+    """Request the action for all of the files, or for none of them. Return the number of files.
 
-    A request that is made again while an importer handles it is handled again. Retrying a held file
-    releases it. Raises Conflict for a file that the action does not apply to.
+    If a request is repeated while an importer handles it, it is handled again. A request to retry a
+    held file releases it. Raises Conflict if the action does not apply to a file.
     """
     now = timestamp(store.clock())
     wanted = _claims(files, lambda file: (file.account_id, _fitting(file, action)))
@@ -129,10 +132,11 @@ def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -
                 )
 
     store.write(change)
+    return len(files)
 
 
 def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
-    """Return the action for this file. Raises Conflict if the action does not apply to it."""
+    """Return the action to request for this file. Raises Conflict if `action` does not apply."""
     if file.outcome is FileOutcome.HELD:
         return RequestKind.RELEASE
     if file.outcome is FITS[action]:
@@ -149,9 +153,10 @@ def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
 def request_all_files(
     store: Store, action: RequestKind, *, account_id: str | None = None, reason: str | None = None
 ) -> int:
-    """Request the action for every file that it applies to, of an account and a reason or of all.
+    """Request the action for all files to which it applies, and return their number.
 
-    Return how many. This takes more than one transaction, so that others can write.
+    The files can be limited to an account and a reason. Each transaction creates only some of the
+    requests, so that others can write.
     """
     add = partial(_add, action=action, now=timestamp(store.clock()))
     return _for_all_files(store, action, account_id, reason, add)
@@ -164,9 +169,9 @@ def _for_all_files(
     reason: str | None,
     change: Callable[..., Collection[str]],
 ) -> int:
-    """Run the change for the files that the action applies to, by account, in the order of arrival.
+    """Run the change for files to which the action applies; return the number of changed files.
 
-    Return how many it changed.
+    The change is called with some files of one account at a time, in the order of their arrival.
     """
     file = imported_files.c
     fitting = [file.outcome == FITS[action].value, NOT_DONE]
@@ -187,7 +192,7 @@ def _for_all_files(
 def _add(
     session: Session, account_id: str, claim_ids: Collection[str], action: RequestKind, now: str
 ) -> set[str]:
-    """Add requests for the files; return the claims of those whose present outcome it applies to."""
+    """Add requests for those of the files to which the action applies now; return their claims."""
     file = imported_files.c
     wanted = sqlalchemy.select(
         file.account_id,
@@ -206,10 +211,10 @@ def _add(
 
 
 def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
-    """Remove these failed or held files from the ledger, all or none. The files stay in their folders,
-    and a held file is still imported when there is room.
+    """Remove all of these failed or held files, or none, from the ledger.
 
-    Raises Conflict for a file that is neither failed nor held.
+    The files stay in their folders, and a held file is still imported when the quota allows it.
+    Raises Conflict if a file is neither failed nor held.
     """
 
     def change(session: Session) -> None:
@@ -226,16 +231,16 @@ def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
 def dismiss_all_files(
     store: Store, *, account_id: str | None = None, reason: str | None = None
 ) -> int:
-    """Dismiss every failed file of an account and a reason, or of all. Return how many.
+    """Dismiss all failed files, and return their number.
 
-    This takes more than one transaction, so that others can write.
+    The files can be limited to an account and a reason. Each transaction dismisses only some of
+    them, so that others can write.
     """
     return _for_all_files(store, RequestKind.RETRY, account_id, reason, dismiss)
 
 
 def dismiss(session: Session, account_id: str, claim_ids: Collection[str]) -> set[str]:
-    """Remove the rows of the failed and held ones of these files, and the requests about them; return
-    their claims."""
+    """Remove the rows of failed and held files, and requests about them; return their claims."""
     these = _are(imported_files, account_id, claim_ids), _IS_FAILED_OR_HELD
     dismissing = delete(imported_files).where(*these).returning(imported_files.c.claim_id)
     dismissed = {*session.exec(dismissing).scalars()}
@@ -247,10 +252,10 @@ def dismiss(session: Session, account_id: str, claim_ids: Collection[str]) -> se
 
 
 def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
-    """Return the folders that no live importer watches, but whose files have requests, made `since`
-    then.
+    """Return the unwatched folders whose files have requests, made at or after `since`.
 
-    None stands for files of an unknown folder, which any live importer looks for.
+    A folder is unwatched if no live importer watches it. None stands for unknown folders: any live
+    importer looks for their files, so it is returned only if there is no live importer.
     """
     made_since = ImportRequest.requested_at >= since
     roots = store.fetch(select(ImportRequest.root).where(made_since).distinct())
@@ -264,10 +269,33 @@ def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
     ]
 
 
-def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[ImportRequest]:
-    """Return requests about files of folders other than `root` that no live importer watches.
+def describe_queued(
+    store: Store,
+    count: int,
+    action: RequestKind,
+    *,
+    since: str,
+    how_to_watch: Callable[[str | None], str],
+) -> tuple[str, bool]:
+    """Return a sentence about the queued files, and whether importers watch all of their folders.
 
-    At most `limit` for each such folder, by account, in the order of arrival.
+    The sentence names the commands that start missing importers for requests made after `since`.
+    """
+    if not count:
+        return f"Nothing to {action}.", True
+    queued = f"Queued {counted(count, 'file')} for {action}"
+    if unwatched := list_unwatched_roots(store, since=since):
+        ways = ", ".join(map(how_to_watch, unwatched[:3]))  # a message is short
+        them = "it" if count == 1 else "them"
+        return f"{queued}, but no importer is running for {them}: {ways}.", False
+    they = "it" if count == 1 else "they"
+    return f"{queued}; {they} will be processed within a second.", True
+
+
+def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[ImportRequest]:
+    """Return the requests about files of other folders than `root` that no live importer watches.
+
+    Return at most `limit` requests per folder, by account, in the order of arrival.
     """
     strays: list[ImportRequest] = []
     for other in list_unwatched_roots(store):
@@ -278,7 +306,7 @@ def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[ImportRe
 
 
 def drop_requests(store: Store, requests: Sequence[ImportRequest]) -> None:
-    """Remove these requests, at least one, in one transaction; not those that were made again since."""
+    """Remove one or more requests in one transaction, except those that were made again since."""
     table = import_requests
     same = delete(table).where(pk_equals(table), params_equal(table.c.requested_at))
     rows = [request.model_dump() for request in requests]
@@ -286,9 +314,9 @@ def drop_requests(store: Store, requests: Sequence[ImportRequest]) -> None:
 
 
 def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -> None:
-    """Remove the request about the file, and write the message and the time into the file's row.
+    """Remove the request about the file, and record the message and the time in the file's row.
 
-    The row of a file that is done or a duplicate by now is not changed.
+    The row is not changed if the file is done or a duplicate by now.
     """
     now = timestamp(store.clock())
 

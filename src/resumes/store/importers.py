@@ -1,4 +1,4 @@
-"""The running importers, each of which reports every few seconds."""
+"""The running importers. Each importer stores a report every few seconds."""
 
 import json
 from collections.abc import Iterable
@@ -14,25 +14,25 @@ from resumes.store.schema import ImporterBase, ImporterProcess, importers
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 LIVE_S = 60
-"""An importer that has not reported for this long has stopped, or cannot write to the store."""
+"""The time without a report after which an importer has stopped or cannot write to the store."""
 
 REMEMBERED = timedelta(hours=24)
-"""How long an importer that stopped reporting is listed. An importer whose clock was ahead by more is
-not listed either, since it would seem to be alive for that long."""
+"""How long an importer is listed after its last report. If an importer's clock was further ahead
+than this, it is not listed, since it would seem to be running until that time."""
 
 
 class ImporterState(StrEnum):
-    """Health of an importer."""
+    """The health of an importer."""
 
     OK = "ok"
     POLLING = "polling"
-    """The folder sends no notifications of changes, so it is read repeatedly."""
+    """The operating system does not report changes of the folder, so it is scanned repeatedly."""
     DEGRADED = "degraded"
 
 
 @dataclass(frozen=True, slots=True)
 class ImporterFinding:
-    """A problem of an importer. `key` identifies it among its findings."""
+    """A problem of an importer. `key` identifies the problem among the importer's findings."""
 
     key: str
     state: ImporterState
@@ -40,27 +40,27 @@ class ImporterFinding:
 
 
 class ImporterReport(ImporterBase):
-    """What an importer says of itself."""
+    """A report of an importer about itself."""
 
     state: ImporterState
     findings: tuple[ImporterFinding, ...] = ()
 
 
 class SeenImporter(ImporterReport):
-    """An importer, as it reported itself `age_s` seconds ago."""
+    """An importer, with the report that it stored `age_s` seconds ago."""
 
     age_s: float
 
     @property
     def is_live(self) -> bool:
-        """Return whether it reported within the last minute."""
+        """Return whether it has reported within the last minute."""
         return self.age_s < LIVE_S
 
 
 def register(
     store: Store, importer: ImporterReport, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> None:
-    """Store the importer's report, and remove importers that were not seen for a day."""
+    """Store the importer's report, and remove importers that have not reported for a day."""
     now_us = store.clock()
     findings = json.dumps([asdict(finding) for finding in importer.findings])
     update = {"findings": findings, "seen_at": timestamp(now_us)}
@@ -80,7 +80,7 @@ def leave(store: Store, importer_id: str, *, deadline_s: float = WRITE_DEADLINE_
 
 
 def list_importers(store: Store) -> list[SeenImporter]:
-    """Return the importers that were seen within a day, by folder, the most recent first."""
+    """Return the importers that reported within the last day, by folder, latest report first."""
     now_us = store.clock()
     statement = (
         select(ImporterProcess)
@@ -97,14 +97,14 @@ def list_importers(store: Store) -> list[SeenImporter]:
 
 
 def _remembered(now_us: int) -> tuple[str, str]:
-    """Return the first and the last `seen_at` of importers that are remembered."""
+    """Return the earliest and the latest `seen_at` with which an importer is listed."""
     return later(now_us, -REMEMBERED), later(now_us, REMEMBERED)
 
 
 def count_waiting(seen: Iterable[SeenImporter]) -> int:
-    """Return the number of files that wait in the inboxes of live importers.
+    """Return the number of files that are waiting in the inboxes of live importers.
 
-    Importers of one folder see the same files.
+    If several importers watch a folder, its files are counted only once.
     """
     by_root: dict[str, int] = {}
     for known in seen:

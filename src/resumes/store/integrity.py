@@ -1,7 +1,7 @@
-"""`db check`: whether a store is consistent, after a bug, a bad disk or an edit by hand.
+"""The checks of `db check`, which find damage by bugs, disk errors or manual changes.
 
-Each question is one statement about all accounts, so that its answer is consistent while others
-write. Documents and histories are read account by account.
+Each question is one statement for all accounts, so its answer is consistent even if others write
+meanwhile. Documents and histories are read for one account at a time.
 """
 
 import contextlib
@@ -55,10 +55,10 @@ from resumes.store.statements import driver, iter_in_pages, looked_up
 from resumes.store.store import Store
 
 MAX_REPORT_LINES: Final = 20
-"""The maximum number of lines of SQLite's own report."""
+"""The maximum number of lines in SQLite's report."""
 
 ROWS_AT_ONCE: Final = 25
-"""How many rows are read at once; each may have megabytes."""
+"""How many rows are read at once. Each row may contain megabytes."""
 
 
 class Defect(StrEnum):
@@ -88,7 +88,8 @@ class Defect(StrEnum):
 class Flaw:
     """A problem, the number of its occurrences, and a remedy.
 
-    `account` is the account's name, or its id if it has none; None if it does not concern an account.
+    `account` is the name of the account, or its ID if the account does not exist, or None if the
+    problem does not concern an account.
     """
 
     defect: Defect
@@ -100,7 +101,7 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An account whose contents were read, the number of its documents, and their flaws."""
+    """An account whose contents were read, the number of its documents, and the flaws found."""
 
     account: str
     resumes: int
@@ -112,9 +113,9 @@ STOPPED: Final = "Stop all programs that use the store, make a backup (`resumes 
 
 
 def iter_damage(store: Store) -> Iterator[Flaw]:
-    """Yield the flaws of the store, except in documents and histories.
+    """Yield the flaws of the store, except those in documents and histories.
 
-    On SQLite the whole file is read first; if it is damaged, no further questions are asked.
+    On SQLite, the entire file is checked first; if it is damaged, nothing else is checked.
     """
     found = set()
     for flaw in () if store.path is None else _iter_sqlite(store):
@@ -125,7 +126,7 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
     for ask in (*(question.ask for question in _list_questions()), _iter_wrong_last_ids):
         try:
             yield from ask(store)
-        except StoreIncompatible:  # an answer has text that is not UTF-8
+        except StoreIncompatible:  # an answer contains text that is not UTF-8
             if Defect.DAMAGED_TEXT not in found:
                 raise
 
@@ -136,13 +137,13 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
 def _iter_sqlite(store: Store) -> Iterator[Flaw]:
     try:
         with store.read() as connection:
-            # Otherwise FTS5 checks the file against what this connection knew of the index before.
+            # Without this, FTS5 checks the file against outdated data in this connection.
             connection.execute(text("SELECT rowid FROM search_tokens LIMIT 1")).all()
             check = text(f"PRAGMA integrity_check({MAX_REPORT_LINES})")
             report = connection.execute(check).scalars().all()
             foreign_code = find_foreign_code(connection)
             rows = connection.execute(text("PRAGMA foreign_key_check"))
-            # Rows of missing accounts are found by questions on every engine.
+            # Questions for every engine find the rows of missing accounts.
             broken = Counter(
                 (table, parent) for table, _, parent, _ in rows if parent != "accounts"
             )
@@ -166,8 +167,10 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
 
 
 def _count_damaged_texts(connection: Connection) -> dict[str, int]:
-    """Return, by table, how many rows have text that is not UTF-8, or bytes instead of text, which
-    SQLite's check does not find."""
+    """Return, by table, how many rows have bytes, or text that is not UTF-8, instead of text.
+
+    SQLite's own check does not find them.
+    """
     is_utf8 = partial(_is_readable, bytes.decode)
     driver(connection).create_function("is_utf8", 1, is_utf8, deterministic=True)
     counts: dict[str, int] = {}
@@ -186,10 +189,11 @@ def _count_damaged_texts(connection: Connection) -> dict[str, int]:
 
 
 class Question(NamedTuple):
-    """A statement that counts a flaw by account; its description and remedy.
+    """A statement that counts a flaw by account, and the flaw's description and remedy.
 
-    `what` and `remedy` are format strings with the columns of its rows: `account`, the name,
-    `account_id`, `count`, `first`, the first key of these, and others.
+    `what` and `remedy` are format strings whose fields are the columns of the statement, for
+    example `account` (the name), `account_id`, `count`, and `first` (the first key of the rows
+    found).
     """
 
     defect: Defect
@@ -212,7 +216,7 @@ _ACCOUNT: Final = accounts.c.name.label("account"), accounts.c.id.label("account
 
 
 def _count(key: Column[str], *conditions: ColumnElement[bool]) -> Select[Any]:
-    """Count the rows of the key's table by account."""
+    """Return the statement that counts the matching rows of the key's table by account."""
     rows: FromClause = key.table
     if rows is not accounts:
         rows = rows.join(accounts, accounts.c.id == key.table.c.account_id)
@@ -226,22 +230,22 @@ def _count(key: Column[str], *conditions: ColumnElement[bool]) -> Select[Any]:
 
 
 def _removal(table: Any, *conditions: ColumnElement[bool]) -> str:
-    """Return the remedy that deletes these rows of the account."""
+    """Return the remedy that deletes the matching rows of the account."""
     removal = delete(table).where(table.c.account_id == "{account_id}", *conditions)
     sql = str(removal.compile(compile_kwargs={"literal_binds": True}))
     return STOPPED + " ".join(sql.split())
 
 
 def _unwanted(defect: Defect, key: Column[str], what: str, is_so: ColumnElement[bool]) -> Question:
-    """Return the question for rows of the key's table that have to be deleted.
+    """Return the question for rows of the key's table that must be deleted.
 
-    While an account is deleted, rows that belong to its resumes are deleted after them.
+    It ignores closed accounts, whose deletion removes resumes before the rows that belong to them.
     """
     return Question(defect, _count(key, is_so, IS_OPEN), what, _removal(key.table, is_so))
 
 
 def _strays(defect: Defect, column: Column[str], what: str) -> Question:
-    """Return the question for rows whose column names a resume that does not exist."""
+    """Return the question for rows whose column contains the ID of a missing resume."""
     lacks = looked_up(resumes.c.id, resumes, column.table.c.account_id, column).is_(None)
     return _unwanted(defect, column, what, lacks)
 
@@ -265,7 +269,7 @@ def _outcomes(table: Table, known: Sequence[FileOutcome]) -> Question:
 
 
 def _list_questions() -> list[Question]:
-    """Return all questions. Not a constant, since forming the remedies takes milliseconds."""
+    """Return all questions. This is a function because creating the remedies takes milliseconds."""
     is_active = api_keys.c.revoked_at.is_(None)
     key = tuple_(api_keys.c.account_id, api_keys.c.id)
     hashed = tuple_(key_directory.c.account_id, key_directory.c.key_id)
@@ -330,14 +334,14 @@ _LAST_IDS: Final = (
         *_ACCOUNT,
         account_usage.c.last_id_us,
         select(func.max(resumes.c.id))
-        .where(resumes.c.account_id == accounts.c.id)
+        .where(resumes.c.account_id == account_usage.c.account_id)
         .scalar_subquery()
         .label("newest"),
     )
     .join(account_usage)
     .order_by(accounts.c.name)
 )
-"""The time of the newest id that each account assigned, and its newest resume."""
+"""The position of the last ID that each account assigned, and the ID of its newest resume."""
 
 
 def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
@@ -369,11 +373,11 @@ CONTENTS: Final = {
         "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
     ),
 }
-"""Descriptions and remedies for contents, as those of a Question."""
+"""Descriptions and remedies for flaws in contents, with the same fields as in a Question."""
 
 
 def iter_accounts(store: Store) -> Iterator[Checked]:
-    """Yield each account by name, lazily: its contents are read when it is requested."""
+    """Yield the accounts in order of their names; an account is read only when it is requested."""
     for row in store.fetch(select(*_ACCOUNT).order_by(accounts.c.name)):
         yield _check_contents(store, row.account_id, row.account)
 
@@ -381,12 +385,12 @@ def iter_accounts(store: Store) -> Iterator[Checked]:
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
     bad: defaultdict[Defect, list[str]] = defaultdict(list)
     documents_read = 0
-    # Text that is not UTF-8 ends the check; iter_damage reports it.
+    # Text that is not UTF-8 stops this check; `iter_damage` reports it.
     with contextlib.suppress(StoreIncompatible):
         stored = select(documents).where(documents.c.account_id == account_id)
         for row in iter_in_pages(store.fetch, stored, [documents.c.id], page_rows=ROWS_AT_ONCE):
             documents_read += 1
-            # SQLite returns bytes if a damaged row has them.
+            # SQLite returns bytes if a damaged row contains bytes.
             content = row.document.encode() if isinstance(row.document, str) else b""
             if not _is_readable(check_stored, content):
                 bad[Defect.BAD_DOCUMENT].append(row.id)

@@ -1,4 +1,4 @@
-"""Labels: the group of a resume, such as a class or a client; a resume has at most one."""
+"""Labels: the groups of resumes, such as classes or clients. A resume has at most one label."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -16,20 +16,23 @@ from resumes.text import folded, is_harmless
 MAX_LABEL_CHARS: Final = 100
 
 MAX_CHANGED: Final = 10
-"""How many resumes one transaction changes: each is indexed again, which takes milliseconds."""
+"""How many resumes one transaction changes. It indexes each again, which takes milliseconds."""
 
 
 class LabelCount(NamedTuple):
-    """A label, and how many resumes have it."""
+    """A label and the number of resumes with this label."""
 
     label: str
     resumes: int
 
 
 def check_label(text: str) -> str:
-    """Return the label as it is stored: in NFC, without blanks around it. Raises InvalidArgument."""
+    """Return the label in the stored form: NFC, without surrounding spaces.
+
+    Raises InvalidArgument.
+    """
     label = unicodedata.normalize("NFC", text.strip())
-    is_text = is_harmless(label) and "\ufffd" not in label  # which stands for bytes of no text
+    is_text = is_harmless(label) and "\ufffd" not in label  # it replaces bytes that are not text
     if not 1 <= len(label) <= MAX_LABEL_CHARS or not is_text:
         raise InvalidArgument(
             f"Invalid label {text[:80]!r}: must be 1 to {MAX_LABEL_CHARS} printable characters"
@@ -38,16 +41,16 @@ def check_label(text: str) -> str:
 
 
 def label_of_folder(folder: str) -> str | None:
-    """Return the label of files in the folder, whose name is escaped; None if it has none.
+    """Return the label of files in the folder, whose name is escaped, or None for an empty name.
 
-    A longer name is cut: a file is not rejected because of its folder.
+    A name that is too long is truncated, so that no file is rejected because of its folder.
     """
     name = unicodedata.normalize("NFC", folder.strip()).replace("\ufffd", "_")
     return name[:MAX_LABEL_CHARS].rstrip() or None
 
 
 def list_labels(store: Store, account_id: str) -> list[LabelCount]:
-    """Return the account's labels in alphabetical order, without regard to case and accents."""
+    """Return the account's labels in alphabetical order; case and accents do not matter."""
     label = col(ResumeRow.label)
     of_account = ResumeRow.account_id == account_id, label.is_not(None)
     counts = store.fetch(select(label, func.count()).where(*of_account).group_by(label))
@@ -64,10 +67,10 @@ def set_label(
     *,
     on_count: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Give those of the resumes that exist this label, or none; return how many there are.
+    """Set or remove the label of those resumes that exist, and return their number.
 
-    `updated_at` stays, since the content does. `on_count` is called with the number so far after each
-    transaction.
+    `updated_at` does not change, because the content does not. After each transaction, `on_count`
+    is called with the number of resumes so far.
     """
     done = 0
     for start in range(0, len(resume_ids), MAX_CHANGED):

@@ -1,7 +1,8 @@
-"""File locks between the processes of one store, and the names of those processes for people.
+"""File locks between the processes of one store, and the names of these processes in messages.
 
-`flock` belongs to the open file, ends with the process however it ends, and is the sole authority: no
-pid is read to decide which process holds a lock. Lock files are never removed.
+A `flock` belongs to an open file and is released when its process ends, even after a crash. Only
+the `flock` determines whether a lock is held, never a stored process ID. Lock files are never
+removed.
 """
 
 import fcntl
@@ -21,10 +22,10 @@ def retry(
     timeout_s: float,
     delays_s: Sequence[float],
 ) -> R:
-    """Return what the action returns, after retries within `timeout_s` seconds; 0 tries once.
+    """Run the action, with retries for up to `timeout_s` seconds (0: none); return its result.
 
-    Each retry comes after the next of the delays; the last delay repeats. Raises what the action
-    raises: a retryable error when the time is over, any other immediately.
+    The delays before retries are used in order; the last delay is repeated. Raises a retryable
+    error of the action after the timeout, and any other error immediately.
     """
     ends_at = time.monotonic() + timeout_s
     tries = 0
@@ -39,22 +40,22 @@ def retry(
 
 
 LOCK_DELAYS_S = (0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.002)
-"""The delays before each retry: usually the lock is free within microseconds, or not for long."""
+"""The delays before retries. Most locks are free within microseconds; others stay locked long."""
 
 
 class FileLock:
-    """A lock on a file, which is created if it is missing. One thread at a time may use it."""
+    """A lock on a file, which is created if missing. Threads must not use it at the same time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def acquire(self, *, shared: bool = False, timeout_s: float) -> bool:
-        """Return True if the lock was acquired within `timeout_s` seconds; 0 tries once.
+        """Return whether the lock was acquired within `timeout_s` seconds (0: try only once).
 
-        It waits by retrying, never in the kernel, since a stopped process may hold the lock (pitfalls
-        S9). A shared lock can be made exclusive, and the other way round; this is not atomic, so another
-        process may get the lock in between.
+        It polls instead of waiting in the kernel, because a suspended process may hold the lock
+        (pitfalls S9). A shared lock can be made exclusive and vice versa, but not atomically:
+        another process may get the lock in between.
         """
         operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         try:
@@ -73,11 +74,11 @@ class FileLock:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def touch(self) -> None:
-        """Change the file's times. Raises OSError if its file system has become read-only."""
+        """Update the file's times. Raises OSError if its file system has become read-only."""
         os.utime(self._descriptor)
 
     def keep_across_exec(self) -> None:
-        """Keep the lock when this process executes another program, until that ends."""
+        """Keep the lock if this process executes another program, until that program ends."""
         os.set_inheritable(self._descriptor, True)
 
     def close(self) -> None:
@@ -85,13 +86,13 @@ class FileLock:
         os.close(self._descriptor)
 
     def holders(self) -> list[int]:
-        """Return the ids of the other processes that hold the file's lock, as far as the system knows."""
+        """Return the IDs of other processes that hold the file's lock, if the system shows them."""
         return sorted(find_holders(self.path) - {os.getpid()})
 
 
-# People know a process of this program by the command that they typed. A process that another one has
-# started (workers, the API and the importer of `resumes up`) would only be started again when it is
-# ended, so the typed command stands for it. Systems without /proc only have numbers.
+# Messages name the command that a user typed. If they named its child processes (workers, or the
+# API and the importer of `resumes up`) and users stopped these, they would only be started again.
+# On systems without /proc, messages contain only process IDs.
 
 PROGRAM: Final = "resumes"
 MODULE: Final = ("-m", "cli")
@@ -99,23 +100,23 @@ PROC: Final = Path("/proc")
 
 
 def find_holders(path: Path, *, proc: Path = PROC) -> set[int]:
-    """Return the process ids in the system's lock table for this file; empty where there is no table."""
+    """Return the process IDs for this file in the system's lock table, or none without a table."""
     try:
         key = _lock_key(path)
         table = (proc / "locks").read_text(encoding="ascii")
     except OSError:
         return set()
-    # A line ends with: kind of lock, ADVISORY, READ or WRITE, pid, device and inode, range.
+    # A line contains: number, kind of lock, ADVISORY, READ or WRITE, pid, device and inode, range.
     rows = (line.split() for line in table.splitlines() if "->" not in line)
     return {int(row[4]) for row in rows if len(row) > 5 and row[5] == key}
 
 
 def _lock_key(path: Path) -> str:
-    """Return how the lock table names the file: `fd:01:1234`. Raises OSError.
+    """Return the name of the file in the lock table: `fd:01:1234`. Raises OSError.
 
-    The device is that of its mount: on btrfs and others it differs from that of `stat`.
+    It contains the mount's device, which on btrfs and some others is not the device in `stat`.
     """
-    # O_PATH needs no right to read the file. Only Linux has it, and the lock table.
+    # O_PATH works without permission to read the file. Only Linux has it and the lock table.
     descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
     try:
         inode = os.fstat(descriptor).st_ino
@@ -133,7 +134,7 @@ def _lock_key(path: Path) -> str:
 
 
 def name_processes(pids: Iterable[int], *, proc: Path = PROC) -> str:
-    """Return the processes to end: `2329 (resumes up), 6380 (resumes tui)`; `unknown` for no ids."""
+    """Return the processes to stop: `2329 (resumes up), 6380 (resumes tui)`, or `unknown`."""
     typed = sorted({_find_typed(pid, proc) for pid in pids})
     commands = ((pid, _find_command(pid, proc)) for pid in typed)
     names = (f"{pid} ({command})" if command else str(pid) for pid, command in commands)
@@ -141,7 +142,7 @@ def name_processes(pids: Iterable[int], *, proc: Path = PROC) -> str:
 
 
 def _find_typed(pid: int, proc: Path) -> int:
-    """Return the first process of this program from which the process descends; mostly itself."""
+    """Return the topmost ancestor that runs this program, usually the process itself."""
     found = pid
     while (parent := _find_parent(found, proc)) and _find_command(parent, proc):
         found = parent
@@ -153,14 +154,14 @@ def _find_parent(pid: int, proc: Path) -> int | None:
         status = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # State and parent follow the name, which may contain anything and ends at the last parenthesis.
+    # The state and the parent follow the name, which may contain anything but ends at the last `)`.
     return int(status.rpartition(")")[2].split()[1])
 
 
 def _find_command(pid: int, proc: Path) -> str | None:
-    """Return `resumes up`; None for a process that is gone, or of another program.
+    """Return the command, such as `resumes up`, or None if the process does not run this program.
 
-    Options and arguments are left out, since they may contain a password.
+    Options and arguments are left out because they may contain a password.
     """
     try:
         line = (proc / str(pid) / "cmdline").read_bytes()
@@ -170,7 +171,7 @@ def _find_command(pid: int, proc: Path) -> str | None:
     at = 0
     if Path(words[0]).name.startswith("python"):
         at = next((at for at, word in enumerate(words) if at and not word.startswith("-")), 0)
-    # Before the first word is the last one, which is empty: the line ends with a NUL.
+    # If `at` is 0, words[at - 1] is the last word, which is empty because the line ends with a NUL.
     if Path(words[at]).name != PROGRAM and (words[at - 1], words[at]) != MODULE:
         return None
     is_value = False

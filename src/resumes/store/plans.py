@@ -1,5 +1,8 @@
-"""Plans: the number of resumes that an account may have, the API rights of its keys, and the accounts
-that a change of a plan affects."""
+"""Plans, and the accounts that a change of a plan affects.
+
+A plan determines how many resumes an account may have, how long they are kept, and whether the
+account's keys may list resumes over the API.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +18,12 @@ from resumes.store.store import Store
 from resumes.text import counted
 
 MAX_RESUMES = 2**31 - 1
-"""The largest limit of resumes: no column of a server holds more."""
+"""The largest limit of resumes, because a column on PostgreSQL cannot store a larger number."""
 
 UNLIMITED = "unlimited"
 
 MAX_KEEP_DAYS = 36_500
-"""The longest time that a plan may keep resumes, but for forever."""
+"""The maximum number of days that a plan may keep resumes, unless it keeps them forever."""
 
 FOREVER = "forever"
 
@@ -28,12 +31,12 @@ MAX_DIGITS = 18
 
 
 def maximum_text(maximum: int | None) -> str:
-    """Return the number of resumes that an account may have, as text that `parse_maximum` accepts."""
+    """Return the maximum number of resumes as text that `parse_maximum` accepts."""
     return UNLIMITED if maximum is None else f"{maximum:,}"
 
 
 def parse_maximum(text: str) -> int | None:
-    """Parse a number of resumes, with or without commas; return None for unlimited.
+    """Parse a number of resumes, with or without commas, or `unlimited` (returned as None).
 
     Raises InvalidArgument.
     """
@@ -41,12 +44,20 @@ def parse_maximum(text: str) -> int | None:
 
 
 def keep_text(days: int | None) -> str:
-    """Return how long a plan keeps resumes, as text that `parse_keep_days` accepts."""
+    """Return the time for which a plan keeps resumes as text that `parse_keep_days` accepts."""
     return FOREVER if days is None else counted(days, "day")
 
 
+def listing_text(is_allowed: bool) -> str:
+    """Return `yes` if the API lists and returns resumes, otherwise `no`."""
+    return "yes" if is_allowed else "no"
+
+
 def parse_keep_days(text: str) -> int | None:
-    """Parse a number of days, with or without the word; return None for forever. Raises InvalidArgument."""
+    """Parse a number of days, with or without the word "days", or `forever` (returned as None).
+
+    Raises InvalidArgument.
+    """
     return _parse_number(text.strip().removesuffix("s").removesuffix("day"), "days", FOREVER, text)
 
 
@@ -66,7 +77,7 @@ class PlanInfo(PlanBase):
 
     @property
     def allowance(self) -> str:
-        """Return a short description: `50 resumes, no API listing, kept for 30 days`."""
+        """Return a short description, such as `50 resumes, no API listing, kept for 30 days`."""
         most = self.max_resumes
         number = f"{UNLIMITED} resumes" if most is None else counted(most, "resume")
         kept = "" if self.keep_days is None else f", kept for {keep_text(self.keep_days)}"
@@ -75,11 +86,11 @@ class PlanInfo(PlanBase):
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """A change for `set_plan_limits`. `api_listing` None keeps the value; for a new plan it is False.
-    `keep_days` None keeps resumes forever.
+    """A change for `set_plan_limits`.
 
-    `expected` is the plan that the user saw, `is_new` says that there was none; without either, the
-    present plan is not compared.
+    If `api_listing` is None, it is not changed, or False for a new plan. If `keep_days` is None,
+    resumes are kept forever. `expected` is the plan that the user saw; `is_new` means that the user
+    saw no plan. Without either of them, the current plan is not compared.
     """
 
     name: str
@@ -91,7 +102,7 @@ class PlanChange:
 
 
 def list_plans(store: Store) -> list[PlanInfo]:
-    """Return all plans, the smallest first, unlimited ones last."""
+    """Return all plans, smallest first and unlimited plans last."""
     statement = (
         select(Plan, func.count(col(Account.id)))
         .outerjoin(Account, (col(Account.plan) == Plan.name) & IS_OPEN)
@@ -105,24 +116,24 @@ def list_plans(store: Store) -> list[PlanInfo]:
 
 
 def find_plan(store: Store, name: str) -> PlanInfo | None:
-    """Return the plan of this name, if any."""
+    """Return the plan with this name, if any."""
     return next((plan for plan in list_plans(store) if plan.name == name), None)
 
 
 def get_plan(store: Store, name: str) -> PlanInfo:
-    """Return the plan of this name. Raises NotFound, naming those that exist."""
+    """Return the plan with this name. Raises NotFound; its message lists the existing plans."""
     with store.session() as session:
         check_plan(session, name)
     return next(plan for plan in list_plans(store) if plan.name == name)
 
 
 def set_plan_limits(store: Store, change: PlanChange) -> None:
-    """Create the plan, or change its limits, immediately and for every account on it.
+    """Create the plan or change its limits, with immediate effect for all accounts on the plan.
 
-    Deletes nothing itself: an account that has more resumes than its plan now allows keeps them, and
-    creates are refused until it fits, except those that are being committed; resumes that the plan keeps
-    no longer are due (`retention`). Raises InvalidArgument for a bad name or number, and Conflict when
-    the plan differs from the expected one.
+    This deletes nothing. An account with more resumes than its plan now allows keeps them, but
+    create requests are rejected until it fits, except requests that are being committed. Resumes
+    that the plan no longer keeps become due (`retention`). Raises InvalidArgument for an invalid
+    name or number, and Conflict if the plan differs from the expected plan.
     """
     check_change(change)
 
@@ -144,7 +155,7 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
 
 
 def check_change(change: PlanChange) -> None:
-    """Raise InvalidArgument for a bad name or number."""
+    """Raise InvalidArgument for an invalid name or number."""
     check_name(change.name, "plan")
     if change.max_resumes is not None and not 0 <= change.max_resumes <= MAX_RESUMES:
         raise InvalidArgument(
@@ -157,19 +168,21 @@ def check_change(change: PlanChange) -> None:
 
 
 MAX_NAMED = 10
-"""The maximum number of accounts that `preview_change` names; others are counted."""
+"""The maximum number of accounts that `preview_change` names; other accounts are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedAccounts:
-    """The accounts that a change affects: their number, and the fullest ten, each with its resumes; of those
-    with resumes that are due, the ten with the most, each with that number."""
+    """The number of accounts that a change affects, and the ten accounts with the most resumes.
+
+    If the change affects resumes that are due, only these are counted.
+    """
 
     count: int
     fullest: Sequence[tuple[str, int]]
 
     def named(self, max_chars: int | None = None) -> str:
-        """Return `ana (812), zoe (60) and 10 more`; at least one is named."""
+        """Return a list such as `ana (812), zoe (60) and 10 more`, with at least one name."""
         names: list[str] = []
         for name, holds in self.fullest:
             text = f"{name} ({holds:,})"
@@ -182,20 +195,39 @@ class AffectedAccounts:
 
 @dataclass(frozen=True, slots=True)
 class PlanImpact:
-    """The effects of a change of a plan on its accounts."""
+    """The effects of a plan change on the plan's accounts."""
 
     over: AffectedAccounts
-    """Accounts with more resumes than the plan would allow: they keep them, but cannot store more."""
+    """Accounts with more resumes than the plan would allow. They keep them, but cannot add more."""
 
     unlisted: AffectedAccounts
-    """Accounts whose keys could no longer list and read over the API."""
+    """Accounts whose keys could no longer list and read resumes over the API."""
 
     due: AffectedAccounts
-    """Accounts with resumes that the plan would no longer keep, if it would keep them for another time."""
+    """Accounts with resumes that would be due; none if the plan's `keep_days` does not change."""
+
+    def sentences(self, max_resumes: int | None, max_chars: int | None = None) -> list[str]:
+        """Return a sentence on each kind of affected accounts. `max_resumes` is the plan's new limit; lists of
+        names have at most `max_chars` characters."""
+        limit = maximum_text(max_resumes)
+        kinds = (
+            (self.over, "is", "are", f"over the limit of {limit}"),
+            (self.unlisted, "loses", "lose", "API listing"),
+            (self.due, "has", "have", "older resumes, which services erase within the hour"),
+        )
+        found = [
+            f"{counted(some.count, 'account')} {one if some.count == 1 else more} {what}: {some.named(max_chars)}."
+            for some, one, more, what in kinds
+            if some.count
+        ]
+        if self.over.count:
+            they = "It keeps its" if self.over.count == 1 else "They keep their"
+            found[0] += f" {they} resumes but cannot add more."
+        return found
 
 
 def preview_change(store: Store, change: PlanChange) -> PlanImpact:
-    """Return the accounts that the change would affect now. Changes nothing."""
+    """Return the accounts that the change would affect now, without changing anything."""
     plan = find_plan(store, change.name)
     over = unlisted = due = AffectedAccounts(0, [])
     if plan is not None and change.max_resumes is not None:

@@ -1,8 +1,9 @@
-"""Retention: resumes are erased when they are older than their account's plan keeps them.
+"""Retention: resumes are erased after the number of days for which their account's plan keeps them.
 
-Once an hour, one of the services of a store erases what is due; `resumes expire` does it at once. The ID
-of a resume begins with the time of its creation, or a later time if a clock had run ahead, so what is due
-is the beginning of an account's list, and nothing is erased early.
+Once an hour, one of the store's services erases the resumes that are due; `resumes expire` does so
+immediately. The ID of a resume begins with the time of its creation, or with a later time if a
+clock was ahead. So the resumes that are due are at the beginning of the account's list, and none is
+erased early.
 """
 
 import time
@@ -41,18 +42,18 @@ SLICE_RESUMES: Final = 50
 """How many resumes one transaction erases, so that others can write."""
 
 SHARE: Final = 0.1
-"""The share of the time that a sweep takes."""
+"""The maximum share of the time that a sweep uses; it pauses in between."""
 
 
 def due_before(keep_days: int, now_us: int) -> str:
-    """Return the bound of the IDs of resumes that a plan with this many days no longer keeps."""
+    """Return the ID before which resumes are due on a plan that keeps them for `keep_days`."""
     return f"{max(0, now_us - keep_days * DAY_US):016x}"
 
 
 class Due(NamedTuple):
-    """The resumes of an account that its plan no longer keeps.
+    """The number of an account's resumes that its plan no longer keeps.
 
-    `overdue` are those that have been due for more than a day.
+    `overdue` is the number of resumes that have been due for more than a day.
     """
 
     plan: str
@@ -65,7 +66,7 @@ class Due(NamedTuple):
 
 
 def list_due(store: Store, account: str | None = None) -> list[Due]:
-    """Return what is due now, by account name; of the account with this name, or of all."""
+    """Count the resumes that are due in each account, or only in `account`; sort by name."""
     limited = sqlalchemy.select(*plans.c["name", "keep_days"]).where(plans.c.keep_days.is_not(None))
     found = [
         due
@@ -76,7 +77,7 @@ def list_due(store: Store, account: str | None = None) -> list[Due]:
 
 
 def list_due_on(store: Store, plan: str, keep_days: int, account: str | None = None) -> list[Due]:
-    """Return what would be due now on the plan if it kept resumes for this many days, the most first."""
+    """Count each account's resumes that would be due on the plan with `keep_days`, most first."""
     now_us = store.clock()
     count = func.count()
     statement = (
@@ -98,7 +99,7 @@ def list_due_on(store: Store, plan: str, keep_days: int, account: str | None = N
 
 
 def keep_days_by_folder(store: Store) -> dict[str, int]:
-    """Return how long the plans keep the resumes of the accounts to which folders belong, if not forever."""
+    """Map folders to the days for which their account's plan keeps resumes, if not forever."""
     limited = (
         select(Account, Plan.keep_days).join(Plan).where(IS_OPEN, col(Plan.keep_days).is_not(None))
     )
@@ -106,14 +107,15 @@ def keep_days_by_folder(store: Store) -> dict[str, int]:
 
 
 def count_expired(store: Store) -> int:
-    """Return how many resumes of this store have been erased because they were due."""
+    """Return the number of resumes that the store has erased because they were due."""
     return sum(map(int, store.fetch(select(StoreFact.value).where(StoreFact.name == "expired"))))
 
 
 def iter_erased(store: Store, account_id: str, *, is_sweep: bool = False) -> Iterator[int]:
-    """Erase what is due now in the account, slice by slice; yield the size of each slice.
+    """Erase the resumes that are due in the account in slices, and yield the size of each slice.
 
-    If this is cut off, the rest is still due. Each slice asks the plan again, which may have changed.
+    If this is interrupted, the other resumes stay due. Each slice reads the plan again, because it
+    may have changed.
     """
     while True:
         change = partial(_erase_slice, account_id, store.clock(), is_sweep)
@@ -150,10 +152,10 @@ _COUNT: Final = (
 
 
 def sweep(store: Store, pause: Callable[[float], bool] = lambda seconds: False) -> int:
-    """Erase what is due in all accounts, unless a process has begun that within the last hour; return how
-    many resumes.
+    """Erase the resumes that are due in all accounts, and return their number.
 
-    `pause` waits for so many seconds after each slice, and returns whether to stop.
+    Do nothing if a process began a sweep during the last hour. After each slice, `pause` is called
+    with the number of seconds to wait; it returns whether to stop.
     """
     is_limited = select(plans.c.name).where(plans.c.keep_days.is_not(None)).exists()
     swept_at = select(StoreFact.value).where(StoreFact.name == "swept_at", is_limited)
@@ -174,12 +176,12 @@ def sweep(store: Store, pause: Callable[[float], bool] = lambda seconds: False) 
 
 
 def _is_past(swept_at: str, now_us: int) -> bool:
-    """Return whether a sweep is due; a time ahead of the clock was written by a wrong clock."""
+    """Return whether the last sweep was long ago, or in the future due to a wrong clock."""
     return not later(now_us, -SWEEP_INTERVAL) < swept_at <= later(now_us, SWEEP_INTERVAL)
 
 
 def _begin(now_us: int, session: Session) -> bool:
-    """Begin a sweep and return True, unless another process was faster."""
+    """Begin a sweep and return True, unless another process has begun a sweep."""
     fact = session.get(StoreFact, "swept_at", with_for_update=True)
     if fact is None or not _is_past(fact.value, now_us):
         return False
@@ -188,7 +190,7 @@ def _begin(now_us: int, session: Session) -> bool:
 
 
 class Sweeper(BackgroundThread):
-    """A service's thread that sweeps when that is due. Only one of a store's services sweeps at a time."""
+    """A service's thread that sweeps when a sweep is due. Only one sweeps at a time."""
 
     NAME: ClassVar[str] = "retention"
     FAILURE: ClassVar[str] = "Resumes that are due cannot be erased; will retry"

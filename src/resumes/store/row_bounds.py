@@ -1,8 +1,8 @@
-"""The bounds of values in rows that come from another store.
+"""Checks of values in rows that come from another store.
 
-Backups and copied stores are untrusted. A name of 30 MB would be in every list from then on, and an
-ID from the year 6000 would leave no room above it. Documents are bounded only in size: `db check`
-names damaged documents, and they must not prevent the restore of the others.
+Backups and copied stores are untrusted. A name of 30 MB would appear in every list, and new IDs
+could not be greater than an ID from the year 6000. Of documents, only the size is checked: a
+damaged document, which `db check` finds, must not prevent other documents from being restored.
 """
 
 import re
@@ -31,7 +31,7 @@ from resumes.store.plans import MAX_KEEP_DAYS
 from resumes.text import escaped
 
 Check = Callable[[Any], str | None]
-"""Returns the problem of a value that is not None; None if it is valid."""
+"""Returns the problem of a value that is not None, or None if the value is valid."""
 
 INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
@@ -40,7 +40,7 @@ WORD: Final = re.compile("[a-z][a-z_]{0,63}")
 YEAR_US: Final = 366 * 24 * 3_600 * 1_000_000
 
 MAX_CLOCK_ERROR_US: Final = 100 * YEAR_US
-"""How far the last ID of a store may be ahead of the clock: its machine's clock may have been wrong."""
+"""How far a store's last ID may be ahead of the clock, in case its clock was wrong."""
 
 MAX_SHOWN_CHARS: Final = 60
 """The maximum length of a value in an error message."""
@@ -165,7 +165,7 @@ CHECKS: Final[dict[str, Check]] = {
     "imported_digests.digest": _SHA256,
     "import_requests.action": _is("a request", WORD.fullmatch),
 }
-"""The checks by column; by table and column where tables differ. Instants end with `_at`."""
+"""The checks by column, or by table and column if tables differ. Time columns end with `_at`."""
 
 NUMBERS: Final[dict[type, Check]] = {
     Boolean: _number(1),
@@ -183,8 +183,10 @@ def _check_of(column: Column[Any]) -> Check:
 
 
 def iter_checked(table: Table, rows: Iterable[Sequence[Any]], label: str) -> Iterator[Any]:
-    """Yield the rows of the store at `label`, in the order of the table's columns. Raises
-    StoreIncompatible for the first row that exceeds these bounds."""
+    """Yield the rows, whose values are in the order of the table's columns, after checking them.
+
+    Raises StoreIncompatible for the first invalid row; `label` is the store's address for messages.
+    """
     names = [column.name for column in table.columns]
     checks = [_check_of(column) for column in table.columns]
     keys = [names.index(key.name) for key in table.primary_key]
@@ -201,6 +203,6 @@ def iter_checked(table: Table, rows: Iterable[Sequence[Any]], label: str) -> Ite
 
 
 def _shown(value: Any) -> str:
-    """Return the value for an error message, cut to fit on a line."""
+    """Return the value for an error message, truncated to fit on a line."""
     said = repr(value[:MAX_SHOWN_CHARS] if isinstance(value, str | bytes) else value)
     return said if len(said) <= MAX_SHOWN_CHARS else f"{said[:MAX_SHOWN_CHARS]}…"

@@ -1,18 +1,19 @@
-"""The tables, as SQLModel models. Every query that concerns an account begins with its id.
+"""The tables, as SQLModel models.
 
-`Store.session()` and the changes of `Store.write` give a `Session`; `select(Account)` and
-`session.add(Account(…))` work as in any program that uses SQLModel. What is shown with figures of other
-tables extends the model's base: `Plan` and `plans.PlanInfo` are both a `PlanBase`. Lists of many rows
-select columns, and read them by name.
+`Store.session()` and the changes of `Store.write` use a `Session`; `select(Account)` and
+`session.add(Account(…))` work as in any program that uses SQLModel. A class that combines a model
+with figures from other tables extends the model's base: `Plan` and `plans.PlanInfo` are both a
+`PlanBase`. Statements that list many rows select columns, which are read by name.
 
-For speed, a few statements bypass SQLAlchemy when they run: those of a create, a page of the list, one
-resume, and the look-up of an API key (`statements.Prepared`), the candidates of a search, and the rows of
-a copy.
+For speed, some statements bypass SQLAlchemy when they run: they create resumes, read a page of the
+list or one resume, look up an API key (`statements.Prepared`), find candidates of a search, or copy
+rows.
 
-Tables of one account have `account_id` first in their primary key, which is what sharded
-engines distribute by; `plans`, `accounts`, `deleted_accounts`, `forgotten`, `key_directory`,
-`importers` and `store_facts` are small directories. There is no cascade from accounts: a migration that rebuilds
-the table must not take resumes with it.
+In tables whose rows belong to accounts, the primary key begins with `account_id`, by which sharded
+engines distribute the rows; every query about an account specifies its ID. The tables `plans`,
+`accounts`, `deleted_accounts`, `forgotten`, `key_directory`, `importers` and `store_facts` are
+small. Deletions do not cascade from `accounts`, so a migration that rebuilds this table cannot
+delete resumes.
 """
 
 import secrets
@@ -26,8 +27,10 @@ from sqlmodel import Field, SQLModel
 
 
 class BinaryText(TypeDecorator[str]):
-    """Text that is compared by its bytes, as on SQLite. Ids are cursors and must sort in the order of
-    commits; PostgreSQL's default sorts by the locale of its database."""
+    """Text that is compared byte by byte on every engine.
+
+    IDs are cursors and must sort in commit order, but by default PostgreSQL sorts by locale.
+    """
 
     impl = sqlalchemy.Text
     cache_ok = True
@@ -35,18 +38,19 @@ class BinaryText(TypeDecorator[str]):
 
 @compiles(BinaryText, "postgresql")
 def _text_postgresql(kind: BinaryText, compiler: TypeCompiler, **options: Any) -> str:
-    # Only for columns: a value that is compared with a column takes its collation.
+    # Only columns need the collation; PostgreSQL also applies it to values compared with them.
     return 'TEXT COLLATE "C"' if "type_expression" in options else "TEXT"
 
 
 CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
-"""Rows are stored in their primary key's tree, so a page of an account is one range of one tree."""
+"""Store rows in their primary key's tree, so that a page of an account is one range of it."""
 
 
 class PlanBase(SQLModel):
-    """A plan: the limit and the API rights of its accounts. `max_resumes` None is unlimited.
+    """The limits and API rights of the accounts with this plan.
 
-    Resumes older than `keep_days` are erased (`retention`); None keeps them forever.
+    If `max_resumes` is None, the number of resumes is unlimited. Resumes that are older than
+    `keep_days` are erased (`retention`); if this is None, they are kept forever.
     """
 
     name: str = Field(primary_key=True, sa_type=BinaryText)
@@ -56,48 +60,48 @@ class PlanBase(SQLModel):
 
 
 class Plan(PlanBase, table=True):
-    """A plan as it is stored."""
+    """A stored plan."""
 
     __tablename__: ClassVar[str] = "plans"
 
 
 class AccountBase(SQLModel):
-    """A tenant. `id` is random and never reused; `name` is typed in commands."""
+    """A tenant. `id` is random and never reused; commands use the `name`."""
 
     id: str = Field(primary_key=True, sa_type=BinaryText)
     name: str = Field(unique=True, sa_type=BinaryText)
     plan: str = Field(foreign_key="plans.name", sa_type=BinaryText)
     created_at: str = Field(sa_type=BinaryText)
-    # Set first when an account is deleted, so that nothing is stored in it meanwhile.
+    # Set at the beginning of a deletion, so that nothing is stored in the account meanwhile.
     closed_at: str | None = Field(default=None, sa_type=BinaryText)
-    # "replace": a create removes the older resumes of the same person.
+    # If it is "replace", a new resume replaces the older resumes of the same person.
     on_newer: str = Field(
         default="keep", sa_type=BinaryText, sa_column_kwargs={"server_default": "keep"}
     )
-    # The number of January in what its analyzer writes; None: as the setting says.
+    # The number that the account's analyzer writes for January; if None, the setting determines it.
     first_month: int | None = None
-    # With blanks between them. Folders of these names still belong to it (docs/decisions/0022).
+    # Separated by spaces. The account still owns folders with them (docs/decisions/0022).
     former_names: str = Field(
         default="", sa_type=BinaryText, sa_column_kwargs={"server_default": ""}
     )
 
     @property
     def folders(self) -> list[str]:
-        """Return the names of the folders that belong to it: its name, and its former names."""
+        """Return the names of the account's folders: its current name and its former names."""
         return [self.name, *self.former_names.split()]
 
 
 class Account(AccountBase, table=True):
-    """A tenant as it is stored."""
+    """A stored tenant."""
 
     __tablename__: ClassVar[str] = "accounts"
 
 
 class DeletedAccount(SQLModel, table=True):
-    """An account that this store has deleted, or has begun to. Never removed.
+    """An account that this store has deleted or has begun to delete. Such a row is never removed.
 
-    A file may wait for an account that is not in `accounts`: it was deleted only if it is in this
-    table. Otherwise the store was restored from an older backup (docs/decisions/0013).
+    A file may wait for an account that is not in `accounts`. If the account is in this table, it
+    was deleted; otherwise, the store was restored from an older backup (docs/decisions/0013).
     """
 
     __tablename__: ClassVar[str] = "deleted_accounts"
@@ -105,13 +109,13 @@ class DeletedAccount(SQLModel, table=True):
 
 
 class OfAccount(SQLModel):
-    """The first column of the tables of an account, and the first of their keys."""
+    """The first column of the primary key in all tables whose rows belong to accounts."""
 
     account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
 
 
 class Forgotten(SQLModel, table=True):
-    """A person who was erased and may not come back, as a keyed digest (`forgotten.Subject`)."""
+    """The keyed digest of an erased person, whose resumes are rejected (`forgotten.Subject`)."""
 
     __tablename__: ClassVar[str] = "forgotten"
     __table_args__: ClassVar[Any] = CLUSTERED
@@ -120,10 +124,10 @@ class Forgotten(SQLModel, table=True):
 
 
 class AccountUsage(OfAccount, table=True):
-    """The account's counter and last id, in a separate row because every create rewrites it.
+    """The account's counter and last ID, in a narrow row because create requests rewrite it.
 
-    The row is the account's lock: each write to an account takes it first. `last_id_us` is kept when
-    resumes are deleted, so an id is never given twice.
+    The row is the account's lock: each write to the account locks it first. `last_id_us` does not
+    change when resumes are deleted, so that no ID is assigned twice.
     """
 
     __tablename__: ClassVar[str] = "account_usage"
@@ -132,18 +136,18 @@ class AccountUsage(OfAccount, table=True):
 
 
 class ApiKeyBase(OfAccount):
-    """An API key, without the secret. Lists show `masked`."""
+    """An API key without its secret. Lists show `masked`."""
 
     id: str = Field(primary_key=True, sa_type=BinaryText)
     name: str = Field(sa_type=BinaryText)
     masked: str = Field(sa_type=BinaryText)
     created_at: str = Field(sa_type=BinaryText)
-    # None until the key was shown to its owner; such a key may be replaced.
+    # None until the key has been shown to its owner; until then, it may be replaced.
     shown_at: str | None = Field(default=None, sa_type=BinaryText)
     last_used_at: str | None = Field(default=None, sa_type=BinaryText)
     expires_at: str | None = Field(default=None, sa_type=BinaryText)
     revoked_at: str | None = Field(default=None, sa_type=BinaryText)
-    # The id of the key that was made when this one was rotated.
+    # The ID of the key that replaced this one in a rotation.
     replaced_by: str | None = Field(default=None, sa_type=BinaryText)
     is_read_only: bool = Field(
         default=False, sa_column_kwargs={"server_default": sqlalchemy.false()}
@@ -151,13 +155,13 @@ class ApiKeyBase(OfAccount):
 
 
 class ApiKey(ApiKeyBase, table=True):
-    """An API key as it is stored."""
+    """A stored API key."""
 
     __tablename__: ClassVar[str] = "api_keys"
 
 
 class KeyDirectory(SQLModel, table=True):
-    """Maps a key's SHA-256 to its account: the only look-up that does not begin with an account."""
+    """Maps a key's SHA-256 to its account, for the only look-up without a known account."""
 
     __tablename__: ClassVar[str] = "key_directory"
     __table_args__: ClassVar[Any] = CLUSTERED
@@ -167,11 +171,12 @@ class KeyDirectory(SQLModel, table=True):
 
 
 class ResumeRow(OfAccount, table=True):
-    """A stored resume as a list shows it. Narrow, so that a page of a list is a page of the tree.
+    """A stored resume as a list shows it. Rows are short, so that a list reads few pages.
 
-    `person` is the digest of whose it is, None if unknown; `claim_id` the file that it was imported from;
-    `first_month` the number of January in its dates, None if that was not known when it was created;
-    `is_person_indexed` is True once the index of persons has the row, None before (`versions`).
+    `person` is the digest of the resume's person, or None if unknown. `claim_id` is the claim of
+    the file that it was imported from. `first_month` is the number of January in its dates (0 or
+    1), or None if that was not known when it was created. `is_person_indexed` is None until the row
+    is in the index of persons, then True (`versions`).
     """
 
     __tablename__: ClassVar[str] = "resumes"
@@ -190,10 +195,10 @@ class ResumeRow(OfAccount, table=True):
 
 
 class Document(OfAccount, table=True):
-    """A stored resume in full: the JSON text that the analyzer made, and the CRC-32 of its bytes.
+    """The JSON text of a stored resume, which the analyzer wrote, and the CRC-32 of its bytes.
 
-    Text on every engine, so that key order survives. Not in `resumes`: SQLite compares keys of
-    a clustered row by reading it whole, overflow pages and all.
+    It is text on every engine, so that the order of keys does not change. It is not in `resumes`,
+    because SQLite reads a clustered row with all of its overflow pages to compare its key.
     """
 
     __tablename__: ClassVar[str] = "documents"
@@ -203,11 +208,11 @@ class Document(OfAccount, table=True):
 
 
 class Idempotency(OfAccount, table=True):
-    """The resume that an Idempotency-Key created, written in that resume's transaction."""
+    """The resume that was created with an Idempotency-Key; written in the same transaction."""
 
     __tablename__: ClassVar[str] = "idempotency"
     __table_args__: ClassVar[Any] = (
-        # For pruning by age, across accounts.
+        # For deleting old keys of all accounts.
         Index("ix_idempotency_created_at", "created_at"),
         CLUSTERED,
     )
@@ -218,9 +223,9 @@ class Idempotency(OfAccount, table=True):
 
 
 class ImportedFileBase(OfAccount):
-    """The outcome of a claimed file: one row for each claim that has one.
+    """The outcome of a claimed file. Each claim with an outcome has one row.
 
-    `name` is the path below the watched folder, escaped for display.
+    `name` is the file's path relative to the watched folder, escaped for display.
     """
 
     claim_id: str = Field(primary_key=True, sa_type=BinaryText)
@@ -236,12 +241,13 @@ class ImportedFileBase(OfAccount):
 
 
 class ImportedFile(ImportedFileBase, table=True):
-    """The outcome of a claimed file as it is stored.
+    """The stored outcome of a claimed file.
 
-    `root` is the watched folder, None if unknown. `resume_id` is the resume that a file of one resume
-    became or duplicates; it outlives the resume, as ImportedItem does. `source` is the first 64 KiB
-    that were read, or what the analyzer wrote; None for files that are done. `items` is JSON
-    (`import_ledger.Items`), None for a JSON file of one resume without warnings.
+    `root` is the watched folder, or None if unknown. `resume_id` is the resume that a file with a
+    single resume was stored as or duplicates; it is kept when that resume is deleted. `source`
+    contains the first 64 KiB of the file, or the analyzer's output; it is None for files that are
+    done. `items` is JSON (`import_ledger.Items`), or None for a JSON file with a single resume and
+    no warnings.
     """
 
     __tablename__: ClassVar[str] = "imported_files"
@@ -253,9 +259,10 @@ class ImportedFile(ImportedFileBase, table=True):
 
 
 class ImportedItem(OfAccount, table=True):
-    """The outcome of each item of a bundle. It outlives its resume: recovery and release rely on it.
+    """The outcome of an imported item of a bundle.
 
-    Its primary key prevents two importers from importing an item of a claim twice.
+    It is kept when its resume is deleted, because recovery and release rely on it. The primary key
+    prevents two importers from importing the same item of a claim.
     """
 
     __tablename__: ClassVar[str] = "imported_items"
@@ -267,11 +274,11 @@ class ImportedItem(OfAccount, table=True):
 
 
 class ImportedDigest(OfAccount, table=True):
-    """The digest of each imported resume that is stored; deleted with the resume.
+    """The digest of an imported resume that is stored. It is deleted with the resume.
 
-    `digest` is the SHA-256 of the JSON value's bytes without outer white space; an analyzed file has
-    another row for its own bytes. With `is_older`, it is the content of an older version of the resume,
-    which replaced it.
+    `digest` is the SHA-256 of the JSON value's bytes without surrounding white space; an analyzed
+    file has another row for the bytes of the file. If `is_older`, it is the digest of an older
+    version that the resume has replaced.
     """
 
     __tablename__: ClassVar[str] = "imported_digests"
@@ -285,7 +292,7 @@ class ImportedDigest(OfAccount, table=True):
 
 
 class ReplacedResume(OfAccount, table=True):
-    """An older version of a person's resume that the create of `resume_id` deleted. Outlives both."""
+    """A record of a version that `resume_id` replaced when created. It outlives both resumes."""
 
     __tablename__: ClassVar[str] = "replaced_resumes"
     __table_args__: ClassVar[Any] = CLUSTERED
@@ -294,9 +301,10 @@ class ReplacedResume(OfAccount, table=True):
 
 
 class ImportRequest(OfAccount, table=True):
-    """A request to the importer about one file; deleted when it was handled.
+    """A request to the importer about one file. It is deleted after it has been handled.
 
-    `root` is the file's watched folder, so that importers of other folders skip it without a look-up.
+    `root` is the file's watched folder, so that importers of other folders skip it without a
+    look-up.
     """
 
     __tablename__: ClassVar[str] = "import_requests"
@@ -308,9 +316,9 @@ class ImportRequest(OfAccount, table=True):
 
 
 class ImporterBase(SQLModel):
-    """The report of an importer. `root` is escaped; `id` is 24 random hex digits.
+    """The report of an importer. `root` is escaped; `id` consists of 24 random hexadecimal digits.
 
-    `findings` is JSON in the table. `waiting` counts the files in the inbox, as last known.
+    `findings` is JSON in the table. `waiting` is the last known number of files in the inbox.
     """
 
     id: str = Field(primary_key=True, sa_type=BinaryText)
@@ -324,17 +332,17 @@ class ImporterBase(SQLModel):
 
 
 class ImporterProcess(ImporterBase, table=True):
-    """The last report of an importer, at `seen_at`."""
+    """The last report of an importer, which was stored at `seen_at`."""
 
     __tablename__: ClassVar[str] = "importers"
     seen_at: str = Field(sa_type=BinaryText)
 
 
 class SearchProgress(OfAccount, table=True):
-    """How far an account is indexed for search: all resumes up to the position `indexed_us` are.
+    """How far an account is indexed for search: all resumes up to the position `indexed_us`.
 
-    `number` stands for the account inside the index; `last_seq` is the number of its last entry, and
-    `entries` how many it has.
+    `number` identifies the account inside the index, `last_seq` is the number of its last entry,
+    and `entries` is the number of its entries.
     """
 
     __tablename__: ClassVar[str] = "search_progress"
@@ -346,7 +354,7 @@ class SearchProgress(OfAccount, table=True):
 
 
 class SearchEntry(OfAccount, table=True):
-    """A resume in the search index. `seq` rises with the ids of an account and is never reused.
+    """A resume in the search index. In an account, `seq` increases with the ID and is never reused.
 
     Each engine has its own tables or columns for the tokens (resumes.store.search_engine).
     """
@@ -361,15 +369,18 @@ class SearchEntry(OfAccount, table=True):
 
 
 class StoreFact(SQLModel, table=True):
-    """Facts about the store as a whole.
+    """A fact about the entire store.
 
-    `oldest_program`: the revision that a program has to know; `closed_for`: where the store is being
-    copied, empty if it is not; `copy_id`: random, the copy that closed it; `probe`: written to test
-    that writing works; `store_id`: random, by which watched folders know their store, the same in its
-    backups and its copy; `forget_key`: random, the key of the digests in `forgotten`, once there was
-    one; `contents`: only in an account file, the SHA-256 of its tables; `moving_to`: never empty,
-    since version 1.0.0 writes to a store only while it is; `swept_at`: when `retention` last began to
-    erase, or erased; `expired`: how many resumes it has erased.
+    - `oldest_program`: the revision that a program must know to open the store
+    - `closed_for`: the target that the store is being copied to; empty if it is not closed
+    - `copy_id`: the random ID of the copy that closed the store
+    - `probe`: a value that is written to test writing
+    - `store_id`: a random ID of the store, which its watched folders, backups and copies also have
+    - `forget_key`: the random key of the digests in `forgotten`; missing until the first digest
+    - `contents`: the SHA-256 of the tables; only in an account file
+    - `moving_to`: never empty, which keeps programs of version 1.0.0 from writing
+    - `swept_at`: the time when `retention` last began to erase resumes or last erased some
+    - `expired`: the number of resumes that `retention` has erased
     """
 
     __tablename__: ClassVar[str] = "store_facts"
@@ -381,7 +392,7 @@ def _table(model: type[SQLModel]) -> Table:
     return model.metadata.tables[str(model.__tablename__)]
 
 
-# The models' tables, for statements with SQLAlchemy's types.
+# The models' tables, for statements that use tables instead of models.
 plans = _table(Plan)
 accounts = _table(Account)
 deleted_accounts = _table(DeletedAccount)
@@ -404,9 +415,9 @@ store_facts = _table(StoreFact)
 metadata = SQLModel.metadata
 
 ACCOUNT_TABLES = tuple(table for table in metadata.sorted_tables if "account_id" in table.columns)
-"""The tables whose rows belong to an account, which is in `accounts`."""
+"""The tables whose rows belong to accounts."""
 
-# For lists of failed and held files. It leaves out done files, which are nearly all files.
+# For lists of failed and held files. The index leaves out done files, which are nearly all files.
 _NOT_DONE: Final = (
     "CREATE INDEX ix_imported_files_not_done ON imported_files"
     " (account_id, outcome, claim_id, reason) WHERE outcome != 'done'"
@@ -414,33 +425,33 @@ _NOT_DONE: Final = (
 
 _PEOPLE: Final = (
     "CREATE INDEX ix_resumes_label ON resumes (account_id, label, id) WHERE label IS NOT NULL",
-    # SQLite reads the row, too, unless the index also has the column of its condition.
+    # SQLite also reads the row unless the index contains the column of its condition.
     "CREATE INDEX ix_resumes_person ON resumes (account_id, person, id, is_person_indexed)"
     " WHERE is_person_indexed IS NOT NULL",
 )
 
 SEARCH_SQLITE: Final = (
-    # Only the entries of each token: neither text, nor positions. Its tokenizer leaves tokens as they are.
+    # Stores the entries of each token, but no text or positions. The tokenizer leaves tokens as is.
     "CREATE VIRTUAL TABLE search_tokens USING fts5(tokens, content='', contentless_delete=1,"
     """ detail=none, tokenize="ascii tokenchars '+#.'")""",
     "CREATE VIRTUAL TABLE search_words USING fts5vocab('search_tokens', 'instance')",
-    # FTS5 lets us merge two parts of a size, not only four (`search_engine.merge`).
+    # Allows `search_engine.merge` to merge two parts of similar size, instead of four.
     "INSERT INTO search_tokens (search_tokens, rank) VALUES ('usermerge', 2)",
 )
 SEARCH_POSTGRESQL: Final = (
     "ALTER TABLE search_entries ADD COLUMN words TEXT COLLATE \"C\" NOT NULL DEFAULT ''",
-    # Rows stay short, so that those of a search are in few pages.
+    # Keeps the rows short, so that a search reads few pages.
     "ALTER TABLE search_entries SET (toast_tuple_target = 128)",
-    # The cost keeps every plan from computing the tokens of rows: it has to use the index.
+    # With this cost, the planner uses the index instead of computing the tokens of rows.
     "CREATE FUNCTION search_keys(words TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE PARALLEL SAFE"
     " COST 1000 RETURN (SELECT string_to_array(words, ' '))",
-    # The size in KiB of what is written to the index at once; every search looks through it until then.
+    # The maximum size of the pending list in KiB; every search reads this list entirely.
     "CREATE INDEX ix_search_entries_words ON search_entries USING gin (search_keys(words))"
-    " WITH (gin_pending_list_limit = 1024)",
+    " WITH (gin_pending_list_limit = 4096)",
     "ALTER INDEX ix_search_entries_words ALTER COLUMN 1 SET STATISTICS 0",
     'CREATE TABLE search_words (term TEXT COLLATE "C" PRIMARY KEY)',
 )
-"""The tables of the search index that each engine has for itself (resumes.store.search_engine)."""
+"""The DDL of each engine's own search tables and columns (resumes.store.search_engine)."""
 
 _NOT_IN_MODELS: Final = {
     "sqlite": (
@@ -451,23 +462,23 @@ _NOT_IN_MODELS: Final = {
     "postgresql": (
         _NOT_DONE,
         *_PEOPLE,
-        # With room in the page to rewrite a row, no index has to change (pitfalls S18).
+        # With free space in the page, a changed row needs no new index entries (pitfalls S18).
         "ALTER TABLE account_usage SET (fillfactor = 50)",
         *SEARCH_POSTGRESQL,
     ),
 }
-"""DDL beyond the models.
+"""DDL that is not in the models.
 
-Options of PostgreSQL in a model would import its dialect with the tables, which takes 40 ms.
+PostgreSQL options in a model would import its dialect with the tables, which takes 40 ms.
 """
 
 
 NEWER_VERSION: Final = "a newer version of this program"
-"""What running programs of version 1.0.0 say that the store is being moved to."""
+"""The target that programs of version 1.0.0 name in their error message about a moved store."""
 
 
 def create_tables(connection: Connection) -> None:
-    """Create the tables, the plans that a new store has (docs/accounts.md), and its facts."""
+    """Create the tables, the initial plans (docs/accounts.md) and the facts."""
     metadata.create_all(connection, checkfirst=False)
     for statement in _NOT_IN_MODELS[connection.dialect.name]:
         connection.exec_driver_sql(statement)

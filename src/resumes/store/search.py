@@ -1,10 +1,10 @@
-"""Search of an account's resumes by a query (resumes.search.query): its results, page by page.
+"""Searching an account's resumes with a query (resumes.search.query), page by page.
 
-All results come from the index, which is written after the creates (resumes.store.search_index); how
-many resumes are not in it yet is returned with each page. Where the index has to be read beyond what a
-page shows, it is looked through in windows, from the cursor on. Some queries need proof that a resume
-matches, from its text. If that takes long, or if the index has nothing in many windows, a page ends early,
-with a cursor.
+All results come from the index, to which new resumes are added later (resumes.store.search_index).
+Each page includes the number of resumes that are not indexed yet. If more of the index must be read
+than a page shows, it is read in windows, beginning at the cursor. For some queries, the text of a
+resume must prove that it matches. If that takes long, or many windows contain no results, a page
+ends early and has a cursor.
 """
 
 import contextlib
@@ -36,20 +36,20 @@ from resumes.store.versions import newest_of
 T = TypeVar("T")
 
 TIMEOUT_S: Final = 0.05
-"""How long a search takes by default until its page ends early."""
+"""The default time after which a page ends early."""
 
 PROVED_ROWS: Final = 20
-"""How many resumes of a window are read first to be proved; each may have megabytes."""
+"""How many resumes of a window are first read for proof. Each may have several megabytes."""
 
 WINDOW_STEPS: Final = 2_000_000
-"""How often a token of the query may be in the entries of a window, so that none takes long."""
+"""The maximum product of a query's tokens and a window's entries, so that no window takes long."""
 
 EXCLUDED_STEPS: Final = 10
-"""How many times a token that must not occur counts, since all its entries in a window are read."""
+"""The weight of a token that must not occur, because all its entries in a window are read."""
 
 
 class SearchResult(NamedTuple):
-    """Resumes that match the query; and how many of the account's newest are not searched yet."""
+    """Resumes that match the query, and the number of new resumes that are not searched yet."""
 
     page: Page
     unindexed: int
@@ -69,19 +69,19 @@ def find_page(
     timeout_s: float = TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
-    """Return the resumes after the cursor that match the query, oldest first, at most `limit`.
+    """Return at most `limit` resumes after the cursor that match the query, oldest first.
 
-    With a label, return only those that have it; with `is_latest`, only those that are their person's
-    newest. The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest first,
-    return the resumes before the cursor, in reverse order. With `is_typing`, more may follow the last word.
-    After `timeout_s` a page ends early; its cursor is None only if nothing follows.
+    With a `label`, return only resumes with this label; with `is_latest`, only each person's newest
+    resume. The cursor and `limit` have the same meaning as in `list_page`. With `is_newest_first`,
+    return the resumes before the cursor, in reverse order. With `is_typing`, the last word may be
+    incomplete. After `timeout_s`, the page ends early; its cursor is None only if nothing follows.
 
     Raises InvalidArgument if the text has no words or too many, and for a malformed cursor.
     """
     query = parse_query(text, is_typing=is_typing)
     if not query.terms:
         raise InvalidArgument("Nothing to search for: enter a word")
-    if query.is_cut:  # without its end it would find too much
+    if query.is_cut:  # a truncated query would find too much
         raise InvalidArgument(
             f"Too much to search for: at most {MAX_TERMS} words and phrases in {MAX_QUERY_CHARS} characters, "
             f"with the same two words in a row at most {MAX_REPEATS} times"
@@ -121,10 +121,10 @@ def iter_entries(
     label: str | None = None,
     is_typing: bool = False,
 ) -> Iterator[Entry]:
-    """Yield the account's resumes that match the query and have the label, or all, oldest first.
+    """Yield the account's resumes that match the query and have the label, if given, oldest first.
 
-    Those that are not in the index are left out: see `search_index.catch_up`. Raises InvalidArgument if
-    there is a text without words.
+    A query does not find resumes that are not indexed yet: see `search_index.catch_up`. Raises
+    InvalidArgument if the text of the query has no words.
     """
     cursor: str | None = ""
     while cursor is not None:
@@ -147,7 +147,7 @@ _ACCOUNT: Final = select(
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A search of an account's entries in the order of ids, or in reverse order, until it is late."""
+    """A search in an account's entries, in the order of IDs or in reverse, until it is late."""
 
     connection: Connection
     account_id: str
@@ -158,8 +158,10 @@ class _Search:
     is_late: Callable[[], bool]
 
     def run(self, number: int | None, cursor: str, last_seq: int) -> tuple[list[Entry], str | None]:
-        """Return the entries after the cursor that match, one more than the limit if there are so many,
-        and the id at which the search was late; None if it was not."""
+        """Return the matching entries after the cursor, at most one more than the limit.
+
+        Also return the ID at which the search stopped because it was late, or None.
+        """
         first, last = self._range(cursor, last_seq)
         found: list[Entry] = []
         if number is None or first > last:
@@ -167,7 +169,7 @@ class _Search:
         engine = engine_on(self.connection, self.account_id, number)
         lookup = engine.look_up(self.query, self.label)
         windows: Iterable[Window] = [Window(first, last, LARGE_UNIT)]
-        # A label may have no words, and not every entry with its words has the label.
+        # A label may have no words, and an entry with its words may have another label.
         if lookup.none or self.label is not None or not engine.IS_IN_ORDER:
             tokens = EXCLUDED_STEPS * len(lookup.none) + sum(map(len, lookup.some))
             windows = _iter_windows(first, last, tokens, self.is_newest_first)
@@ -187,7 +189,7 @@ class _Search:
     def only_newest(
         self, account: Any, found: list[Entry], stopped_at: str | None
     ) -> tuple[list[Entry], str | None]:
-        """Return what `run` returns, of the entries that are their person's newest, from its first result."""
+        """Keep each person's newest entry in a result of `run`; search on if too few are left."""
         kept: list[Entry] = []
         while True:
             newest = newest_of(self.connection, self.account_id, [entry.id for entry in found])
@@ -199,7 +201,7 @@ class _Search:
             found, stopped_at = self.run(account.number, found[-1].id, account.last_seq)
 
     def _range(self, cursor: str, last_seq: int) -> tuple[int, int]:
-        """Return the numbers of the first and the last entry after the cursor."""
+        """Return the lowest and the highest number of the entries after the cursor."""
         if not cursor:
             return 1, last_seq
         seqs = self._entries(search_entries.c.seq)
@@ -210,7 +212,7 @@ class _Search:
         return (1, seq) if self.is_newest_first else (seq, last_seq)
 
     def _last_id(self, window: Window) -> str | None:
-        """Return the id of the last entry of the window or before it, if there is one."""
+        """Return the ID of the last entry in or before the window, if there is one."""
         seq = search_entries.c.seq
         ids = self._entries(search_entries.c.id)
         if self.is_newest_first:
@@ -225,7 +227,7 @@ class _Search:
     def _iter_candidates(
         self, engine: SearchEngine, lookup: Lookup, window: Window, found: Sized
     ) -> Iterator[Found]:
-        """Yield the entries that the index finds in the window, in order."""
+        """Yield the entries that the index finds in the window, in the order of the search."""
         proved = PROVED_ROWS
         while window.first <= window.last:
             rows = self.limit + 1 - len(found) if lookup.is_exact else proved
@@ -256,7 +258,7 @@ class _Search:
 
 
 def _iter_windows(first: int, last: int, tokens: int, is_newest_first: bool) -> Iterator[Window]:
-    """Yield windows of entries from one end on, small ones first: common words need no large ones."""
+    """Yield windows from one end, small ones first because common words need no large ones."""
     largest = max(1, WINDOW_STEPS // max(1, tokens) // LARGE_UNIT) * LARGE_UNIT
     size, unit = 2 * SMALL_UNIT, SMALL_UNIT
     while first <= last:
@@ -272,7 +274,7 @@ def _iter_windows(first: int, last: int, tokens: int, is_newest_first: bool) -> 
 
 
 def describe_unsearched(count: int) -> str:
-    """Return `The 3 newest are not searched yet`."""
+    """Return a sentence such as `The 3 newest resumes are not searched yet`."""
     if count == 1:
-        return "The newest is not searched yet"
-    return f"The {count:,} newest are not searched yet"
+        return "The newest resume is not searched yet"
+    return f"The {count:,} newest resumes are not searched yet"

@@ -1,11 +1,13 @@
 """The search index: how far each account is indexed, and the indexer, which fills the index.
 
-Creates know nothing about the index: an indexer adds new resumes after them, and keeps one position per
-account. Ids rise in the order of commits, so the resumes after the position are exactly those that are
-not indexed. Whatever removes or changes a resume corrects the index in the same transaction.
+Create requests do not write to the index: an indexer adds the new resumes later, and stores one
+position per account. IDs increase in commit order, so the resumes after the position are exactly
+those that are not indexed yet. Code that removes or changes a resume updates the index in the same
+transaction.
 """
 
 import contextlib
+import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +16,7 @@ from itertools import chain
 from typing import Any, ClassVar, Final, NamedTuple
 
 import sqlalchemy
-from sqlalchemy import Connection, bindparam, func
+from sqlalchemy import BigInteger, Connection, bindparam, func
 from sqlmodel import Session, col, select
 
 from resumes.analyzer.person import find_person
@@ -34,14 +36,16 @@ from resumes.store.schema import (
 )
 from resumes.store.search_engine import (
     EntryKey,
+    IndexText,
     SearchEngine,
     engine_on,
+    engine_type,
     merge,
     remove_unused_words,
 )
 from resumes.store.statements import (
     Prepared,
-    in_order,
+    is_sharded,
     looked_up,
     params_equal,
     pk_equals,
@@ -54,27 +58,26 @@ from resumes.text import counted
 
 
 def remove(connection: Connection, account_id: str, resume_ids: Iterable[str]) -> None:
-    """Remove these resumes from the index, as far as they are there."""
+    """Remove the entries of these resumes from the index, if they have any."""
     keys = [{"account_id": account_id, "id": resume_id} for resume_id in resume_ids]
     found = _ENTRY.run_each(connection, keys)
     _remove(connection, account_id, [entry for rows in found for entry in rows])
 
 
 def replace(session: Session, account_id: str, resume: ResumeRow, document: str | None) -> None:
-    """Index the resume as it is now, if it was indexed before; without words if it is damaged."""
+    """Replace the words of a resume if it is indexed; a damaged resume gets no words."""
     key = {"account_id": account_id, "id": resume.id}
     entry = _ENTRY.run(session.connection(), **key).fetchone()
     if entry is not None:
         progress = session.get_one(SearchProgress, account_id)
+        engine = _engine(session, progress)
         tokens: set[str] = set()
         with contextlib.suppress(StoreIncompatible):
-            tokens = index_tokens(
-                document or "", title=resume.title, name=resume.name, label=resume.label
-            )
-        _engine(session, progress).replace(entry, tokens)
+            tokens = _find_tokens(document or "", resume)
+        engine.replace(entry, engine.text_of(tokens))
 
 
-# Prepared, since a create removes the versions that it replaces.
+# Prepared for speed, because create requests remove the versions that they replace.
 _ENTRY: Final = Prepared(
     sqlalchemy.select(*search_entries.c["seq", "id"]).where(
         params_equal(search_entries.c.account_id, search_entries.c.id)
@@ -100,15 +103,18 @@ def _engine(session: Session, progress: SearchProgress) -> SearchEngine:
 
 
 class IndexedCount(NamedTuple):
-    """How many resumes of the store are indexed, and how many there are."""
+    """The number of indexed resumes in the store, and the number of all resumes."""
 
     indexed: int
     resumes: int
 
 
 def index_all_persons(session: Session, account_id: str) -> bool:
-    """Add the account's resumes to the index of persons, unless one has no person, perhaps only because 1.0.0
-    stored it and it was not read yet; return whether all were added."""
+    """Add the account's resumes to the index of persons, and return True.
+
+    If a resume that is not indexed for search yet has no person, do nothing and return False:
+    perhaps version 1.0.0 stored it, so its person is not known yet.
+    """
     progress = session.get(SearchProgress, account_id)
     after_us = 0 if progress is None else progress.indexed_us
     unread = ResumeRow.account_id == account_id, ResumeRow.id > _last_id(after_us)
@@ -120,13 +126,26 @@ def index_all_persons(session: Session, account_id: str) -> bool:
 
 
 def _index_persons(session: Session, account_id: str, after: str, up_to: str) -> None:
-    these = resumes.c.account_id == account_id, resumes.c.id > after, resumes.c.id <= up_to
-    not_yet = sqlalchemy.update(resumes).where(*these, resumes.c.is_person_indexed.is_(None))
-    session.connection().execute(not_yet.values(is_person_indexed=True))
+    values = {"of_account": account_id, "after": after, "up_to": up_to}
+    session.connection().execute(_INDEX_PERSONS, values)
+
+
+_BETWEEN: Final = (
+    resumes.c.account_id == bindparam("of_account"),
+    resumes.c.id > bindparam("after"),
+    resumes.c.id <= bindparam("up_to"),
+)
+"""The condition for the resumes of an account between two IDs."""
+
+_INDEX_PERSONS: Final = (
+    sqlalchemy.update(resumes)
+    .where(*_BETWEEN, resumes.c.is_person_indexed.is_(None))
+    .values(is_person_indexed=True)
+)
 
 
 def count_indexed(store: Store) -> IndexedCount:
-    """Return how far the store is indexed."""
+    """Count the indexed resumes and all resumes of the store."""
     indexed, resumes = (func.coalesce(func.sum(column), 0) for column in _COUNTED)
     ((done, total),) = store.fetch(
         sqlalchemy.select(indexed, resumes)
@@ -140,12 +159,15 @@ _COUNTED: Final = search_progress.c.entries, account_usage.c.resume_count
 
 
 def _begin_progress(session: Session, account_id: str) -> SearchProgress:
-    number = select(func.coalesce(func.max(SearchProgress.number), 0) + 1).scalar_subquery()
-    row = {"account_id": account_id, "number": number, "last_seq": 0, "entries": 0, "indexed_us": 0}
-    # Has no effect if another process has taken the number.
-    statement = upsert(search_progress, session.get_bind().dialect).values(row)
+    dialect, number = session.get_bind().dialect, search_progress.c.number
+    row = {"account_id": account_id, "last_seq": 0, "entries": 0, "indexed_us": 0}
+    statement = upsert(search_progress, dialect).values(row).on_conflict_do_nothing()
     while True:
-        session.exec(statement.on_conflict_do_nothing(index_elements=["number"]))
+        taken: Any = select(func.coalesce(func.max(number), 0) + 1).scalar_subquery()
+        if is_sharded(session.connection()):  # avoids asking other accounts' shards
+            taken = secrets.randbits(31)
+        # Inserts nothing if another account has the number, which must be unique on one server.
+        session.exec(statement.values(number=taken))
         if progress := session.get(SearchProgress, account_id):
             return progress
 
@@ -153,10 +175,10 @@ def _begin_progress(session: Session, account_id: str) -> SearchProgress:
 # The next resumes of an account
 
 SLICE_RESUMES: Final = 50
-"""How many resumes, of one or more accounts, one step indexes. Other writes wait for a transaction."""
+"""How many resumes of one or more accounts are indexed together, while other writes wait."""
 
 SLICE_BYTES: Final = 1024 * 1024
-"""A resume with which the documents of a step exceed this is the last one of the step."""
+"""After the documents reach this size, no further resumes are indexed together with them."""
 
 SLICE_ACCOUNTS: Final = 50
 
@@ -166,20 +188,20 @@ DAMAGED: Final = (
 
 
 class _Read(NamedTuple):
-    """A resume that was read to be indexed. `tokens` is None if it is damaged.
+    """A resume that was read for the index. `text` is None if the resume is damaged.
 
-    `person` is the one to store: only in a row that 1.0.0 wrote, and None if it has none.
+    `person` is set if version 1.0.0 wrote the row without a person, and a person was found now.
     """
 
     id: str
     version: tuple[str, str | None]
-    """What changes with the resume: `updated_at`, and the label."""
-    tokens: set[str] | None
+    """The values `updated_at` and `label`, which change whenever the resume changes."""
+    text: IndexText | None
     person: bytes | None = None
 
 
 class _Slice(NamedTuple):
-    """All resumes of an account between two positions, to be indexed next."""
+    """All resumes of an account between two positions; they are indexed together."""
 
     account_id: str
     after_us: int
@@ -201,23 +223,29 @@ _BEHIND: Final = (
 
 
 def list_behind(store: Store) -> Sequence[Any]:
-    """Return `account_id`, `last_id_us` and `indexed_us` of accounts not fully indexed, 50 at most."""
-    return store.fetch(_BEHIND)
+    """Return `account_id`, `last_id_us` and `indexed_us` of at most 50 accounts that are not fully
+    indexed; there may be more if a shard does not answer."""
+    return store.fetch_reachable(_BEHIND, account_usage.c.account_id)
 
 
 def _document(column: Any) -> Any:
-    return looked_up(column, documents, resumes.c.account_id, resumes.c.id)
+    return looked_up(column, documents, bindparam("of_account"), resumes.c.id)
 
 
-# Only of the document's length: the engines know it without reading the document.
-_SIZES: Final = sqlalchemy.select(
-    resumes.c.id, _document(func.octet_length(documents.c.document)).label("size_bytes")
+# Reads only the length of the document, which the engines know without reading the document.
+_SIZES: Final = (
+    sqlalchemy.select(
+        resumes.c.id, _document(func.octet_length(documents.c.document)).label("size_bytes")
+    )
+    .where(*_BETWEEN)
+    .order_by(resumes.c.id)
+    .limit(bindparam("limit"))
 )
 _READ: Final = sqlalchemy.select(
     *resumes.c["id", "updated_at", "title", "name", "label"],
     _document(documents.c.document).label("document"),
     resumes.c.person.is_(None).label("lacks_person"),
-)
+).where(resumes.c.account_id == bindparam("of_account"))
 _SET_PERSON: Final = (
     sqlalchemy.update(resumes)
     .where(
@@ -231,28 +259,35 @@ _SET_PERSON: Final = (
 def _read_slices(
     store: Store, behind: Iterable[Any], positions: dict[str, int], count: int
 ) -> list[_Slice]:
-    """Return the next slices of these accounts, at most `count`, with 50 resumes or fewer together for
-    each. `positions` are those after which they begin, by account; move them on."""
+    """Return the next slices: at most 50 resumes per account, and `count` times 50 in total.
+
+    `positions` maps each account to the position after which its slice begins, and is advanced.
+    """
     slices: list[_Slice] = []
     room, room_bytes = count * SLICE_RESUMES, SLICE_BYTES
     for account in behind:
         after_us = positions.setdefault(account.account_id, account.indexed_us)
         if after_us >= account.last_id_us:
             continue
-        of_account = resumes.c.account_id == account.account_id
-        # Resumes that are created later are read later; their ids may be between these.
-        known = resumes.c.id <= _last_id(account.last_id_us)
         limit = min(room, SLICE_RESUMES)
-        page = _SIZES.where(of_account, known).limit(limit)
-        sizes = store.fetch(in_order(page, resumes.c.id, _last_id(after_us)))
+        # Leave out resumes that were created after `behind` was read: they are read next time.
+        sizes = store.fetch(
+            _SIZES,
+            of_account=account.account_id,
+            after=_last_id(after_us),
+            up_to=_last_id(account.last_id_us),
+            limit=limit,
+        )
         ids: list[str] = []
         for row in sizes:
             ids.append(row.id)
             room_bytes -= row.size_bytes or 0
             if room_bytes <= 0:
                 break
-        is_last = len(ids) == len(sizes) < limit
-        up_to_us = account.last_id_us if is_last else position_of(ids[-1])
+        up_to_us = account.last_id_us
+        if len(ids) < len(sizes) or len(sizes) == limit:
+            up_to_us = position_of(ids[-1])
+        is_last = up_to_us >= account.last_id_us
         read = _read_resumes(store, account.account_id, ids)
         slices.append(_Slice(account.account_id, after_us, up_to_us, read, is_last))
         positions[account.account_id] = up_to_us
@@ -263,46 +298,56 @@ def _read_slices(
 
 
 def _read_resumes(store: Store, account_id: str, ids: Sequence[str]) -> list[_Read]:
-    """Return these resumes with their tokens, without those that are gone."""
-    these = _READ.where(resumes.c.account_id == account_id, resumes.c.id.in_(ids))
+    """Return these resumes with their tokens; leave out resumes that were deleted since."""
+    these = _READ.where(resumes.c.id.in_(ids)).order_by(resumes.c.id)
+    engine = engine_type(is_file=store.path is not None)
     try:
-        return [_tokenized(row) for row in store.fetch(these.order_by(resumes.c.id))]
-    except (ResumesError, TypeError):  # perhaps because of one damaged resume
+        return [_tokenized(row, engine) for row in store.fetch(these, of_account=account_id)]
+    except (ResumesError, TypeError):  # perhaps one resume is damaged
         if len(ids) > 1:
             return list(chain.from_iterable(_read_resumes(store, account_id, [one]) for one in ids))
-        rows = store.fetch(these.with_only_columns(*resumes.c["id", "updated_at", "label"]))
+        kept = these.with_only_columns(*resumes.c["id", "updated_at", "label"])
+        rows = store.fetch(kept, of_account=account_id)
         return [_Read(row.id, (row.updated_at, row.label), None) for row in rows]
 
 
-def _tokenized(row: Any) -> _Read:
+def _tokenized(row: Any, engine: type[SearchEngine]) -> _Read:
     *texts, lacks_person = row
     if not all(isinstance(value, str | None) for value in texts):
         raise TypeError
-    tokens = index_tokens(row.document, title=row.title, name=row.name, label=row.label)
+    text = engine.text_of(_find_tokens(row.document, row))
     person = find_person(row.document, row.name) if lacks_person else None
-    return _Read(row.id, (row.updated_at, row.label), tokens, person)
+    return _Read(row.id, (row.updated_at, row.label), text, person)
+
+
+def _find_tokens(document: str | bytes, columns: Any) -> set[str]:
+    return index_tokens(document, title=columns.title, name=columns.name, label=columns.label)
 
 
 def _add_slice(some: _Slice, session: Session) -> bool:
-    """Index the slice, except resumes deleted since it was read.
+    """Index the slice, except resumes that were deleted since it was read; return True.
 
-    Do nothing and return False if another indexer has added it, the account is gone, or a resume was
-    changed.
+    Do nothing and return False if another indexer has added the slice, the account was closed, or a
+    resume was changed.
     """
     account_id, connection = some.account_id, session.connection()
     state = connection.execute(_STATE, {"account_id": account_id}).one_or_none()
-    # The account may have been closed while this waited for its row.
+    # The account may have been closed while this transaction waited for its row.
     if state is None or state.closed_at is not None or some.after_us != (state.indexed_us or 0):
         return False
     progress = state if state.number is not None else _begin_progress(session, account_id)
-    these = resumes.c.account_id == account_id, resumes.c.id.in_([read.id for read in some.resumes])
-    versions = sqlalchemy.select(*resumes.c["id", "updated_at", "label"]).where(*these)
-    stored = {id_: tuple(version) for id_, *version in connection.execute(versions)}
+    between = {
+        "of_account": account_id,
+        "after": _last_id(some.after_us),
+        "up_to": _last_id(some.up_to_us),
+    }
+    stored = {id_: tuple(version) for id_, *version in connection.execute(_VERSIONS, between)}
     kept = [read for read in some.resumes if read.id in stored]
     if any(stored[read.id] != read.version for read in kept):
         return False
     entries = [
-        (seq, read.id, read.tokens or ()) for seq, read in enumerate(kept, progress.last_seq + 1)
+        (seq, read.id, read.text or IndexText(""))
+        for seq, read in enumerate(kept, progress.last_seq + 1)
     ]
     engine_on(connection, account_id, progress.number).add(entries, is_last=some.is_last)
     persons = [
@@ -312,17 +357,22 @@ def _add_slice(some: _Slice, session: Session) -> bool:
     ]
     if persons:
         connection.execute(_SET_PERSON, persons)
-    _index_persons(session, account_id, _last_id(some.after_us), _last_id(some.up_to_us))
-    advance = sqlalchemy.update(search_progress).where(pk_equals(search_progress, account_id))
-    connection.execute(
-        advance.values(
-            last_seq=search_progress.c.last_seq + len(entries),
-            entries=search_progress.c.entries + len(entries),
-            indexed_us=some.up_to_us,
-        )
-    )
+    connection.execute(_INDEX_PERSONS, between)
+    advance = {"of_account": account_id, "added": len(entries), "to_us": some.up_to_us}
+    connection.execute(_ADVANCE, advance)
     return True
 
+
+_VERSIONS: Final = sqlalchemy.select(*resumes.c["id", "updated_at", "label"]).where(*_BETWEEN)
+_ADVANCE: Final = (
+    sqlalchemy.update(search_progress)
+    .where(pk_equals(search_progress, bindparam("of_account")))
+    .values(
+        last_seq=search_progress.c.last_seq + bindparam("added", type_=BigInteger),
+        entries=search_progress.c.entries + bindparam("added", type_=BigInteger),
+        indexed_us=bindparam("to_us"),
+    )
+)
 
 _STATE: Final = (
     sqlalchemy.select(accounts.c.closed_at, *search_progress.c["number", "last_seq", "indexed_us"])
@@ -340,37 +390,35 @@ def _last_id(position_us: int) -> str:
 INTERVAL_S: Final = 0.5
 """How often the indexer checks for new resumes."""
 
-IDLE_SHARE: Final = 0.9
-"""The share of the time that indexing takes while there is much to index."""
-
 BUSY_SHARE: Final = 0.04
-"""The share while resumes arrive faster than they are indexed, or the process has requests to answer."""
+"""The share of the time spent on indexing while new resumes keep arriving or the process has
+requests to answer. At other times, indexing runs without pauses."""
 
 MERGE_SHARE: Final = 0.2
-"""The share of the time spent on merging: low, since not every process knows whether requests arrive."""
+"""The share of the time spent on merging. It is low since an indexer may not know all requests."""
 
 STEP_READS: Final = 8
-"""How often a step reads the next slices, unless others are busy."""
+"""How many times a step reads slices if nothing else is busy; otherwise, it reads once."""
 
 PARALLEL_SLICES: Final = 4
-"""How many slices a server adds at once, one of an account."""
+"""How many slices are added at once on PostgreSQL, at most one per account."""
 
 YIELD_S: Final = 2.0
-"""The pause after another indexer was faster."""
+"""The pause after another indexer has added the slices first."""
 
 DEADLINE_S: Final = 10.0
-"""How long a slice waits for its turn: the first slices of many accounts wait for each other."""
+"""The maximum wait before a slice is written: first slices of many accounts wait for each other."""
 
 CLEANING_INTERVAL_S: Final = 3_600.0
-"""How often words are removed that no resume has anymore, if any resumes were removed."""
+"""How often unused words are removed from the index, if any resumes have been removed."""
 
 
 class Indexer(BackgroundThread):
-    """A thread that indexes resumes after their creates; it runs while the context is entered.
+    """A thread that indexes new resumes; it runs while the context is entered.
 
-    A resume is indexed within a second of its create, or later while creates keep the store busy or,
-    as `is_busy` says, requests keep the process busy. A store may have several indexers, in any number
-    of processes.
+    A resume is indexed within a second of being created, or later if many new resumes arrive or
+    `is_busy` reports that the process is answering requests. A store may have several indexers,
+    also in different processes.
     """
 
     NAME: ClassVar[str] = "search-indexer"
@@ -392,15 +440,15 @@ class Indexer(BackgroundThread):
         """The store's `read_version` when everything was indexed."""
         self._newest_us = 0
         self._is_merged = store.path is None
-        """Whether nothing is left to merge of what this indexer knows; a server has nothing to merge."""
+        """Whether everything that this indexer added has been merged. Always True on PostgreSQL."""
         self._cleaning_due_s: float | None = None
         self._cleaned_to: str | None = None
-        """The last word that was checked; None if no check is under way."""
+        """The last word that was checked, or None if no check is in progress."""
         self._removed: Sequence[Any] = ()
-        """What `_count_removed` returned when the last check began."""
+        """The result of `_count_removed` when the last check began."""
 
     def step(self) -> float:
-        """Index the next resumes, if any."""
+        """Fill, merge or clean the index, and return the seconds until the next step."""
         version = self._store.read_version()
         if version is not None and version == self._idle_version:
             return self._interval_s
@@ -422,17 +470,16 @@ class Indexer(BackgroundThread):
         is_done = all(positions.get(row.account_id, 0) >= row.last_id_us for row in behind)
         if is_done and len(behind) < SLICE_ACCOUNTS:
             return self._interval_s
-        return _pause_s(self._clock() - began_s, BUSY_SHARE if is_busy else IDLE_SHARE)
+        return _pause_s(self._clock() - began_s, BUSY_SHARE) if is_busy else 0.0
 
     def index(self, behind: Sequence[Any], positions: dict[str, int], *, is_busy: bool) -> bool:
-        """Index slices of the accounts that are behind. Return False if nothing was read, or if another indexer
-        was faster, after which this stops.
+        """Index slices of the accounts that are behind.
 
-        A server works on some accounts at once while the next slices are read. In a file, that would only
-        lengthen its transactions: both would wait for the interpreter.
+        Return False if nothing was read, or if another indexer was faster, in which case this
+        stops. The next slices are read while the engine, which does not need Python's global lock,
+        adds the previous ones. On PostgreSQL, slices of several accounts are added at once.
         """
-        is_file = self._store.path is not None
-        count = 1 if is_file or is_busy else PARALLEL_SLICES
+        count = 1 if self._store.path is not None or is_busy else PARALLEL_SLICES
         commits: list[Future[bool]] = []
         with ThreadPoolExecutor(1, "search-indexer-commit") as pool:
             for _ in range(1 if is_busy else STEP_READS):
@@ -441,8 +488,6 @@ class Indexer(BackgroundThread):
                 if commits and not commits[-1].result():
                     break
                 commits.append(pool.submit(self._commit, slices))
-                if is_file:
-                    commits[-1].result()
             return bool(commits) and all(commit.result() for commit in commits)
 
     def _commit(self, slices: Sequence[_Slice]) -> bool:
@@ -454,18 +499,18 @@ class Indexer(BackgroundThread):
             if isinstance(outcome, BaseException):
                 raise outcome
             is_added |= outcome
-            if outcome and (damaged := sum(read.tokens is None for read in some.resumes)):
+            if outcome and (damaged := sum(read.text is None for read in some.resumes)):
                 count = counted(damaged, "damaged resume")
                 logger.warning(DAMAGED, some.account_id, count)
         return is_added
 
     def _merge(self, now_s: float) -> float:
-        """Merge some parts of the index once everything is indexed; return the seconds until the next step."""
+        """Merge some parts of the index; return the seconds until the next step."""
         self._is_merged = not self._store.write(merge)
         return _pause_s(self._clock() - now_s, MERGE_SHARE)
 
     def _clean(self, now_s: float) -> float:
-        """Remove some of the words that no resume has anymore; return the seconds until the next step."""
+        """Remove some unused words from the index; return the seconds until the next step."""
         if self._cleaned_to is None:
             is_due = self._cleaning_due_s is not None and now_s >= self._cleaning_due_s
             if is_due or self._cleaning_due_s is None:
@@ -481,7 +526,7 @@ class Indexer(BackgroundThread):
 
 
 def _count_removed(store: Store) -> Sequence[Any]:
-    """Return what changes whenever an indexed resume is removed."""
+    """Return figures that change whenever an indexed resume is removed."""
     removed = func.sum(search_progress.c.last_seq - search_progress.c.entries)
     return store.fetch(sqlalchemy.select(func.count(), removed).select_from(search_progress))
 
@@ -496,8 +541,9 @@ def catch_up(
 ) -> int:
     """Index the resumes that the account has now; return how many of them are still not indexed.
 
-    That is more than 0 if the time was not enough, or the store cannot be written. For a command: perhaps
-    no service is running. `on_step` is called after each step.
+    Some may be left if the timeout expires or the store cannot be written to. Commands call this
+    because the service, whose indexer would do it, may not be running. `on_step` is called after
+    each step.
     """
     indexer, ends_at = Indexer(store), monotonic() + timeout_s
     up_to_us, is_refused = 0, False

@@ -1,8 +1,7 @@
-"""Statements defined with SQLAlchemy's tables, run directly through the driver for speed.
+"""Statements that are defined with SQLAlchemy's tables, but run directly by the driver for speed.
 
-SQLAlchemy compiles each statement once for a dialect. Running it then costs only what the driver
-costs, without SQLAlchemy's results and types: values are the driver's. So this is for statements
-with text, integers and bytes.
+SQLAlchemy compiles each statement once per dialect. The driver then runs it without SQLAlchemy's
+results and types, so values are the driver's values. This is suitable for text, integers and bytes.
 """
 
 import re
@@ -38,19 +37,21 @@ from resumes.store.schema import BinaryText
 
 
 class _Compiled(NamedTuple):
-    """A statement for one dialect: the names of its parameters in order, and the values of those that are
-    constants, such as an offset that a dialect adds."""
+    """A statement for one dialect: its SQL, the names of its parameters in order, and the values of
+    constant parameters, such as an offset that a dialect adds."""
 
     sql: str
     names: tuple[str, ...]
     constants: dict[str, Any]
     types: dict[str, str]
-    """The types of parameters by name, if SQLAlchemy knows them; for a server alone."""
+    """The types of parameters by name, as far as SQLAlchemy knows them. Empty on SQLite."""
 
 
 class Prepared:
-    """A statement whose parameters are `bindparam`s, given by name when it runs. If engines need
-    different ones, a function returns that of a dialect."""
+    """A statement whose parameters are `bindparam`s, which get values by name when it runs.
+
+    If engines need different statements, a function returns the statement for a dialect.
+    """
 
     def __init__(self, statement: Executable | Callable[[Dialect], Executable]) -> None:
         self._statement: Any = statement
@@ -58,7 +59,7 @@ class Prepared:
         self._in_arrays: tuple[str, list[str], list[Any]] | None = None
 
     def bound(self, dialect: Dialect, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-        """Return the SQL, and the values of its parameters in order."""
+        """Return the SQL and the values of its parameters, in order."""
         sql, names, constants, _ = self._for(dialect)
         if constants:
             values = {**constants, **values}
@@ -85,11 +86,11 @@ class Prepared:
     def in_arrays(
         self, dialect: Dialect, columns: Mapping[str, Sequence[Any]]
     ) -> tuple[str, list[Any]]:
-        """Return one statement of PostgreSQL for many rows of values, and its parameters: for each of this
-        statement's an array, given by name.
+        """Return one PostgreSQL statement for many rows of values, and its parameters.
 
-        It is planned once. A row that it finds begins with the number, from 0, of the values for which it
-        was found.
+        `columns` contains an array of values for each parameter of this statement, by name.
+        PostgreSQL plans the statement only once. If it is a query, each row that it finds begins
+        with the number of the row of values, from 0, for which it was found.
         """
         if self._in_arrays is None:
             self._in_arrays = _write_in_arrays(self._for(dialect), columns)
@@ -97,37 +98,36 @@ class Prepared:
         return sql, [*(list(columns[name]) for name in names), *constants]
 
     def run(self, connection: Connection, /, **values: Any) -> Any:
-        """Run the statement; return the cursor to fetch its rows from."""
-        raw = driver(connection)
-        run = raw.execute if connection.dialect.name == "sqlite" else raw.run
-        return run(*self.bound(connection.dialect, values))
+        """Run the statement, and return a cursor with its rows."""
+        return driver(connection).execute(*self.bound(connection.dialect, values))
 
     def run_each(
         self, connection: Connection, rows: Iterable[Mapping[str, Any]]
     ) -> Sequence[Sequence[Any]]:
-        """Run the statement for each row of values; return the rows that each finds.
+        """Run the statement for each row of values, and return the rows found for each.
 
-        All are one statement for a server.
+        On PostgreSQL, this is a single statement unless the store is sharded.
         """
         given = [*rows]
-        if connection.dialect.name == "sqlite" or len(given) <= 1:
-            # Fetched at once, since the driver prepares a statement again while it is in use.
+        is_alone = len(given) <= 1 or is_sharded(connection)
+        if connection.dialect.name == "sqlite" or is_alone:
+            # Fetch all rows before the next run, or the driver prepares the statement again.
             return [self.run(connection, **row).fetchall() for row in given]
         return by_number(
-            driver(connection).run(*self.in_arrays(connection.dialect, columns_of(given))),
+            driver(connection).execute(*self.in_arrays(connection.dialect, columns_of(given))),
             len(given),
         )
 
     def run_many(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run the statement for each row of values, if any."""
+        """Run the statement for each row of values, if there are any."""
         names = self._for(connection.dialect).names
         self.run_rows(connection, [[row[name] for name in names] for row in rows])
 
     def run_rows(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """Run the statement as `run_many` does, with rows as tuples in the order of its parameters, which
-        cost less than mappings.
+        """Run the statement for each row, a sequence of values in the order of the parameters.
 
-        A server is sent the rows of an insert as arrays, together with the next statement.
+        Sequences cost less than the mappings of `run_many`. On PostgreSQL, the rows of an insert
+        are sent as arrays, together with the next statement.
         """
         sql, names, *_ = self._for(connection.dialect)
         if connection.dialect.name == "sqlite" or not sql.startswith("INSERT"):
@@ -140,12 +140,12 @@ class Prepared:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the values of rows, at least one, by name."""
+    """Return a list of values for each name in the rows. There must be at least one row."""
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def by_number(found: Iterable[Sequence[Any]], count: int) -> list[list[Sequence[Any]]]:
-    """Return the rows that a statement in arrays found for each of `count` rows of values."""
+    """Group the rows that a statement of `in_arrays` found by the number at their beginning."""
     rows: list[list[Sequence[Any]]] = [[] for _ in range(count)]
     for row in found:
         rows[row[0]].append(row[1:])
@@ -153,13 +153,13 @@ def by_number(found: Iterable[Sequence[Any]], count: int) -> list[list[Sequence[
 
 
 MESSAGE_BYTES: Final = 4 * 1024 * 1024
-"""The size of the rows that one message has, unless the first one is larger."""
+"""The maximum size of the rows in a message, unless a single row is larger."""
 
 
 def _iter_messages(
     rows: Sequence[Sequence[Any]],
 ) -> Iterator[tuple[Sequence[Sequence[Any]], int]]:
-    """Yield the rows, as many together as one message has, and their size in bytes."""
+    """Yield as many rows as fit into a message, together with their size in bytes."""
     start = size_bytes = 0
     for at, row in enumerate(rows):
         row_bytes = sum(len(value) for value in row if isinstance(value, bytes | str))
@@ -178,7 +178,8 @@ _INSERT: Final = re.compile(r"(INSERT .+?) VALUES \((.+?)\)( ON CONFLICT .+)?", 
 def _write_in_arrays(
     compiled: _Compiled, columns: Mapping[str, Sequence[Any]]
 ) -> tuple[str, list[str], list[Any]]:
-    """Return what `Prepared.in_arrays` needs: the SQL, the names of the arrays, and constants after them."""
+    """Return the SQL for `in_arrays`, the names of its arrays, and the constants that follow
+    them."""
     sql, names, constants, types = compiled
     given = [name for name in dict.fromkeys(names) if name not in constants]
     in_order = iter(names)
@@ -199,7 +200,7 @@ def _write_in_arrays(
         sql = sql.replace(" WHERE ", f" FROM {source} WHERE ", 1)
     else:
         source = f"unnest({arrays}) WITH ORDINALITY AS b ({aliases}, number)"
-        # OFFSET prevents a join, for which an account might be scanned (pitfalls S24).
+        # OFFSET prevents a join, which might scan the account (pitfalls S24).
         sql = (
             f"SELECT b.number::int - 1, q.* FROM {source}"
             f" CROSS JOIN LATERAL (SELECT * FROM ({sql}) AS s OFFSET 0) AS q"
@@ -209,34 +210,33 @@ def _write_in_arrays(
 
 def _type_of(name: str, types: Mapping[str, str], columns: Mapping[str, Sequence[Any]]) -> str:
     if types.get(name) == "BOOLEAN":
-        return "INTEGER[]::BOOLEAN"  # rows of SQLite have numbers
+        return "INTEGER[]::BOOLEAN"  # the rows that SQLite returns contain integers
     return types.get(name) or ("BYTEA" if isinstance(columns[name][0], bytes) else "TEXT")
 
 
 @cache
 def insert_into(table: Table) -> Prepared:
-    """Return the insert of whole rows."""
+    """Return the statement that inserts rows with all columns of the table."""
     return Prepared(insert(table))
 
 
 def run_many(connection: Connection, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a statement in the engine's own SQL for each row of values, if any."""
+    """Run a statement, in the engine's own SQL, for each row of values, if there are any."""
     if len(rows) == 1:
-        raw = driver(connection)
-        (raw.execute if connection.dialect.name == "sqlite" else raw.run)(sql, rows[0])
+        driver(connection).execute(sql, rows[0])
     elif rows:
         driver(connection).cursor().executemany(sql, rows)
 
 
 WIDTH: Final = 64
-"""How many values a prepared statement looks up at once."""
+"""The number of values that a prepared statement looks up at once."""
 
 _NAMES: Final = tuple(f"v{number}" for number in range(WIDTH))
 VALUES: Final[list[BindParameter[Any]]] = [bindparam(name) for name in _NAMES]
 
 
 def chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the values, 64 at a time, as parameters; the last one is repeated to fill up."""
+    """Yield 64 values at a time as parameters; repeat the last value if fewer are left."""
     rest = iter(values)
     while chunk := list(islice(rest, WIDTH)):
         chunk += [chunk[-1]] * (WIDTH - len(chunk))
@@ -244,21 +244,21 @@ def chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def limit_param(name: str) -> ColumnElement[int]:
-    """Return the parameter of this name as the LIMIT of a statement.
+    """Return a parameter with this name for the LIMIT of a statement.
 
-    It is a sum, since SQLite prepares a statement again whenever a bare LIMIT parameter is bound.
+    It is part of a sum: SQLite prepares a statement again when a bare LIMIT parameter is bound.
     """
     limit: ColumnElement[int] = bindparam(name, type_=Integer) + 0
     return limit
 
 
 def params_equal(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that each column equals the parameter of its name."""
+    """Return the condition that each column equals the parameter with the column's name."""
     return and_(*(column == bindparam(column.name) for column in columns))
 
 
 def pk_equals(table: Table, *key: Any) -> ColumnElement[bool]:
-    """Return the condition for the row with this primary key; without `key`, parameters are the key."""
+    """Return the condition for the row with this primary key, or with a key in parameters."""
     if not key:
         return params_equal(*table.primary_key)
     return and_(*(column == part for column, part in zip(table.primary_key, key, strict=True)))
@@ -267,28 +267,30 @@ def pk_equals(table: Table, *key: Any) -> ColumnElement[bool]:
 def looked_up(
     column: ColumnElement[Any],
     table: Table,
-    account_id: ColumnElement[str],
+    account_id: ColumnElement[str] | str,
     row_id: ColumnElement[str],
 ) -> ColumnElement[Any]:
-    """Return the column of the table's row with this key, or NULL if there is none: a join of one row.
+    """Return a subquery for a column of the row with this key, or NULL if there is no such row.
 
-    For each row of a real join PostgreSQL may scan a whole account, since it assumes one row for an
-    account that its statistics lack (pitfalls S24). A subquery is a lookup by the whole key.
+    It replaces a join, because PostgreSQL may scan the account for each row of a join: it assumes
+    one row for an account that its statistics lack (pitfalls S24). The subquery looks up the row by
+    its full key. If the account is known, pass its ID or a parameter: with a column, Citus asks all
+    shards.
     """
     is_same = (table.c.account_id == account_id) & (table.c.id == row_id)
     return select(column).where(is_same).scalar_subquery()
 
 
 def upsert(table: Table, dialect: Dialect) -> Any:
-    """Return the dialect's own insert, which has ON CONFLICT."""
-    # Only the dialect in use is loaded: PostgreSQL's takes long to import.
+    """Return the dialect's own insert, which supports ON CONFLICT."""
+    # Import only the dialect in use, because importing PostgreSQL's takes long.
     return import_module(f"sqlalchemy.dialects.{dialect.name}").insert(table)
 
 
 def replace_on_conflict(statement: Any, table: Table, keeps: Collection[str] = ()) -> Any:
-    """Return the upsert with a clause that replaces a row with the same primary key.
+    """Return the insert with a clause that replaces a row with the same primary key.
 
-    Columns that it does not give become NULL. One in `keeps` keeps its value if the new one is NULL.
+    Columns without a new value become NULL, but a column in `keeps` keeps its value instead.
     """
     keys = [column.name for column in table.primary_key]
     new = statement.excluded
@@ -301,8 +303,8 @@ def replace_on_conflict(statement: Any, table: Table, keeps: Collection[str] = (
 
 
 def by_engine(**templates: str) -> type[FunctionElement[str]]:
-    """Return an SQL function that each engine compiles from its template, whose braces stand for the
-    arguments."""
+    """Return an SQL function that is compiled from the engine's template, in which `{}` stands for
+    the arguments."""
 
     class Function(FunctionElement[str]):
         type = BinaryText()
@@ -322,30 +324,39 @@ def by_engine(**templates: str) -> type[FunctionElement[str]]:
 
 
 text_of = by_engine(sqlite="CAST({} AS TEXT)", postgresql="convert_from({}, 'UTF8')")
-"""UTF-8 bytes as text, so that the caller need not decode them."""
+"""Converts UTF-8 bytes to text, so that the caller need not decode them."""
 
 rows_as_json = by_engine(
     sqlite="json_group_array(json_array({}))",
     postgresql="COALESCE(json_agg(json_build_array({})), '[]')::text",
 )
-"""All rows as one JSON text, an array of arrays, which is cheaper than a Python object per value."""
+"""Returns all rows as one JSON text (an array of arrays), which costs less than Python objects."""
 
 rare = by_engine(sqlite="unlikely({})", postgresql="({})")
-"""A condition that few rows meet, so that SQLite prefers an index that begins with it to the key."""
+"""Marks a condition that few rows meet, so that SQLite prefers its index to the primary key."""
 
 
 def driver(connection: Connection) -> Any:
-    """Return the driver's own connection below SQLAlchemy's."""
+    """Return the driver's connection that SQLAlchemy's connection uses."""
     return connection.connection.driver_connection
+
+
+def is_sharded(connection: Connection) -> bool:
+    """Return whether the store's rows may be on several servers.
+
+    A statement should then specify the same account for each of its tables.
+    """
+    return bool(connection.get_execution_options().get("is_sharded"))
 
 
 def in_order(
     statement: Select[Any], key: ColumnElement[str], cursor: Any, *, is_newest_first: bool = False
 ) -> Select[Any]:
-    """Return the statement for the resumes that a list shows after the cursor, empty for the beginning.
+    """Restrict the statement to the resumes after the cursor, in the order of the list.
 
-    Every list and search has one of these two orders of the ids (`key`); only lists by name are sorted
-    in Python. The cursor may be a parameter, whose value is that of `bound_of`.
+    An empty cursor is the beginning of the list. Every list and search is in ascending or
+    descending order of the IDs (`key`), except lists by name, which are sorted in Python. The
+    cursor may be a parameter, whose value `bound_of` returns.
     """
     if is_newest_first:
         bound = bound_of(cursor, is_newest_first=True) if isinstance(cursor, str) else cursor
@@ -354,7 +365,7 @@ def in_order(
 
 
 def bound_of(cursor: str, *, is_newest_first: bool) -> str:
-    """Return the cursor, or a bound before the first resume of the list if it is empty."""
+    """Return the cursor; if it is empty, return a bound before the first resume of the list."""
     return cursor or (MAX_ID if is_newest_first else "")
 
 
@@ -365,9 +376,9 @@ def iter_in_pages(
     *,
     page_rows: int,
 ) -> Iterator[Any]:
-    """Yield a statement's rows in the order of these columns, which it selects.
+    """Yield a statement's rows, sorted by the columns `keys`, which the statement must select.
 
-    Each page of `page_rows` rows is a separate statement, which `run` runs, as `Store.fetch` does.
+    Each page of `page_rows` rows is a separate statement, which `run` executes like `Store.fetch`.
     """
     names = statement.selected_columns.keys()
     key_at = {f"after_{key.name}": names.index(key.name) for key in keys}

@@ -1,30 +1,31 @@
 """A store of any engine: how it is read, written, measured and closed.
 
-A store that is being moved, or was moved, records the target and refuses writes, which would be lost
-after it was copied (pitfalls S13). So a copy closes its source by a fact in `store_facts`, and every
-write checks that inside its transaction: on SQLite, where writers exclude one another, at the
-beginning; on PostgreSQL at the end, because a transaction that wrote before the store was closed holds
-a lock by then, for which the copy waits.
+A store that is being moved or was moved records the target and rejects writes, which would be
+missing in the copy (pitfalls S13). For this, a copy stores a fact in the `store_facts` of its
+source, and every write checks the fact inside its transaction. SQLite has only one writer at a
+time, so a write checks it at the beginning. On PostgreSQL, a write checks it at the end: a
+transaction that does not see the fact holds a lock by then, and the copy waits for this lock.
 """
 
 import asyncio
+import random
 import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar, overload
 
-from sqlalchemy import Connection, Executable, literal, update
+from sqlalchemy import ColumnElement, Connection, Executable, literal, update
 from sqlmodel import Session, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from resumes.clock import Clock
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.locks import retry
-from resumes.store.schema import AccountUsage, StoreFact, account_usage, metadata, plans
+from resumes.store.schema import Account, AccountUsage, StoreFact, account_usage, metadata, plans
 from resumes.store.statements import Prepared, pk_equals
 from resumes.store.write_queue import THREAD_ENDED, LoopWriter, Write, WriteQueue, apply_changes
 
@@ -32,12 +33,11 @@ Row = tuple[Any, ...]
 R = TypeVar("R")
 
 WRITE_DEADLINE_S = 10.0
-"""How long a write waits for its turn by default."""
+"""The default for how long a write may wait in the queue."""
 
 
 class Size(NamedTuple):
-    """The bytes of a store's data, and of the log that is still to be copied into it; None if the server
-    manages its log."""
+    """The size of a store's data, and of its log, or None if the server manages the log."""
 
     data_bytes: int
     log_bytes: int | None
@@ -56,14 +56,16 @@ class PerLoop(Generic[R]):
         self._objects: dict[asyncio.AbstractEventLoop, R] = {}
 
     def get(self) -> R:
-        """Return the running loop's object. The objects of closed loops are discarded when the next loop
-        first calls this."""
+        """Return the running loop's object.
+
+        When a loop calls this for the first time, the objects of closed loops are discarded.
+        """
         loop = asyncio.get_running_loop()
         found = self._objects.get(loop)
         if found is None:
             found = self._objects[loop] = self._make(loop)
             for closed in [loop for loop in list(self._objects) if loop.is_closed()]:
-                if discarded := self._objects.pop(closed, None):  # another thread may have
+                if discarded := self._objects.pop(closed, None):  # or another thread did it
                     self._discard(discarded)
         return found
 
@@ -74,50 +76,60 @@ class PerLoop(Generic[R]):
 
 
 class Store(AbstractContextManager["Store", None]):
-    """An open store. Threads and event loops may share it; each process opens its own."""
+    """An open store. Threads and event loops may share it, but each process must open its own."""
 
     path: Path | None = None
-    """The store's file. None on a server, where a read may wait for a network, so that an event loop must
-    use `fetch_async` or a thread."""
+    """The store's file, or None on a server. There, reads may wait for the network, so an event
+    loop must use `fetch_async` or a thread."""
+
+    is_sharded: bool = False
+    """Whether accounts may be on several servers, some of which may not answer."""
 
     engine_info: Mapping[str, str]
-    """The labels of the engine's metric, with their values."""
+    """The labels of the metric that describes the engine, with their values."""
 
     def __init__(self, write_queue: WriteQueue, *, url: str, label: str, clock: Clock) -> None:
         self.write_queue = write_queue
         self.url = url
-        """The address that opens this store again. May hold a password: do not show it."""
+        """The address to open this store again. Do not show it: it may contain a password."""
         self.label = label
-        """The address without a password, for people and logs."""
+        """The address without a password, for messages and logs."""
         self.clock = clock
         self._loop_writers = PerLoop(partial(LoopWriter, write_queue))
         self._is_closed = False
         self.threads: list[threading.Thread] = [*write_queue.threads]
-        """The threads that must run for as long as the store is open."""
+        """The threads that must run while the store is open."""
 
     def check_threads(self) -> None:
-        """Raise StoreUnavailable if a thread that the store depends on has ended. A service calls this
-        repeatedly, and ends then, since only a new process can do the thread's work."""
+        """Raise StoreUnavailable if a thread that the store depends on has ended.
+
+        A service calls this repeatedly. If it raises, the service exits, because only a new process
+        can replace the thread.
+        """
         for thread in self.threads:
             if not (self._is_closed or thread.is_alive()):
                 raise StoreUnavailable(f"{THREAD_ENDED} ({thread.name})")
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:
-        """Return a block with this thread's connection for reading; SQLite's cannot write.
+        """Return a context manager that provides this thread's connection for reading.
 
-        Each statement sees what was committed when it started; no transaction outlives it, so readers
-        never block checkpoints. In the block, errors of the driver become StoreUnavailable, or
-        StoreIncompatible for a damaged file, and text that is not UTF-8 becomes InvalidArgument.
+        Each statement sees the data that was committed when it started, in a transaction of its
+        own, so readers never block checkpoints. In the block, driver errors become
+        StoreUnavailable, or StoreIncompatible for a damaged file; an argument that is not UTF-8
+        raises InvalidArgument.
         """
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[Connection]:
-        """Return a block as `read`, whose statements all see the same moment, while others write."""
+        """Return a context manager like `read`, whose statements all see the data of one moment."""
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """Yield a session for reading, whose models may be used after it. Raises what `read` raises."""
+        """Yield a session for reading; its models stay usable after the block.
+
+        Raises the same errors as `read`.
+        """
         with self.read() as connection, session_on(connection) as session:
             yield session
 
@@ -128,7 +140,7 @@ class Store(AbstractContextManager["Store", None]):
     def fetch(self, statement: Prepared | Executable, /, **values: Any) -> Sequence[Any]: ...
 
     def fetch(self, statement: Any, /, **values: Any) -> Sequence[Any]:
-        """Return a statement's rows, models or values. Raises what `read` raises."""
+        """Return a statement's rows, models or values. Raises the same errors as `read`."""
         if isinstance(statement, Prepared):
             with self.read() as connection:
                 rows: Sequence[Any] = statement.run(connection, **values).fetchall()
@@ -137,14 +149,41 @@ class Store(AbstractContextManager["Store", None]):
             found: Sequence[Any] = session.exec(statement, params=values or None).all()
         return found
 
+    def fetch_reachable(self, statement: Any, owner: ColumnElement[str]) -> Sequence[Any]:
+        """Return a statement's rows of all accounts, except those whose shard does not answer.
+
+        `owner` is the statement's column with the account ID. If a shard does not answer, the
+        statement runs separately for each account, in random order, until the time is up; a LIMIT
+        then applies to each account. Raises the same errors as `read` if no account's shard
+        answers.
+        """
+        try:
+            return self.fetch(statement)
+        except StoreUnavailable:
+            rows: list[Any] = []
+            is_answered = False
+            account_ids = [*self.fetch(select(Account.id))] if self.is_sharded else []
+            random.shuffle(account_ids)  # so that it is not always the same ones that are left out
+            ends_at = time.monotonic() + REACHABLE_TIMEOUT_S
+            for account_id in account_ids:
+                if time.monotonic() >= ends_at:
+                    break
+                with suppress(StoreUnavailable):
+                    rows += self.fetch(statement.where(owner == account_id))
+                    is_answered = True
+            if not is_answered:
+                raise
+            return rows
+
     @abstractmethod
     async def fetch_async(
         self, statement: Prepared | Executable, /, **values: Any
     ) -> Sequence[Row]:
         """Return a statement's rows without blocking the event loop.
 
-        Coroutines that run the same statement at the same time share the rows: do not change them. If the
-        server is unreachable, this retries for some seconds. Raises what `read` raises.
+        Do not change the rows: coroutines that run the same statement at the same time share them.
+        If the server is unreachable, this retries for a few seconds. Raises the same errors as
+        `read`.
         """
 
     def read_version(self) -> int | None:
@@ -155,15 +194,15 @@ class Store(AbstractContextManager["Store", None]):
         return None
 
     def clear_log(self) -> bool:
-        """Empty the store's log, which holds what was overwritten since; return False if readers prevent it.
+        """Empty the store's log, which contains older data; return False if readers prevent this.
 
-        A server keeps its log as its owner configured it.
+        A server's log is not changed.
         """
         return True
 
     @abstractmethod
     def measure(self) -> Size:
-        """Return how large the store is now. Raises StoreUnavailable."""
+        """Return the current size of the store. Raises StoreUnavailable."""
 
     def write(
         self,
@@ -173,15 +212,14 @@ class Store(AbstractContextManager["Store", None]):
         deadline_s: float = WRITE_DEADLINE_S,
         ignores_closed: bool = False,
     ) -> R:
-        """Run the change in a transaction, commit it, and return its result. Blocks this thread.
+        """Run the change in a transaction, commit it, and return its result. Blocks the thread.
 
-        The change shares its transaction with others, in its own savepoint: a ResumesError that it
-        raises undoes what it wrote, and is raised here. It may be run more than once; only what the last
-        run wrote is committed. `account_id` is the account that it concerns, whose row is locked first.
-        `ignores_closed` lets it write to a store that is being moved.
-
-        Also raises StoreUnavailable if nothing was done within `deadline_s`, and OutcomeUnknown if it is
-        not certain whether a commit succeeded.
+        The change may share its transaction with others, but has its own savepoint: if it raises a
+        ResumesError, its effects are undone, and the error is raised here. It may run more than
+        once; only the effects of the last run are committed. `account_id` is the account that the
+        change concerns, whose row is locked first. With `ignores_closed`, it may write to a store
+        that is being moved. Raises StoreUnavailable if nothing was done within `deadline_s`, and
+        OutcomeUnknown if it is uncertain whether the commit succeeded.
         """
         (outcome,) = self.commit([as_write(change, account_id, deadline_s, ignores_closed)])
         if isinstance(outcome, BaseException):
@@ -196,41 +234,43 @@ class Store(AbstractContextManager["Store", None]):
         account_id: str | None = None,
         deadline_s: float = WRITE_DEADLINE_S,
     ) -> R:
-        """Do what `write` does without blocking the event loop.
+        """Run and commit the change like `write`, but without blocking the event loop.
 
-        If the coroutine is cancelled while it waits, the write is withdrawn unless it has begun.
+        If the coroutine is cancelled, the write is withdrawn unless it has already begun.
         """
         result: R = await self.commit_async(as_write(change, account_id, deadline_s))
         return result
 
     def commit(self, writes: Sequence[Write]) -> list[Any]:
-        """Commit the writes, and return the result of each, or the error that `write` would raise.
+        """Commit the writes, and return their results, or the errors that `write` would raise.
 
-        They are queued together, and share transactions as far as the engine allows. Blocks this thread.
+        They are queued together and share transactions if the engine allows it. Blocks the thread.
         """
         return self.write_queue.write_all(writes)
 
     async def commit_async(self, write: Write) -> Any:
-        """Commit the write and return its result, without blocking the event loop. Raises as `write`."""
+        """Commit the write without blocking the event loop, and return its result.
+
+        Raises the same errors as `write`.
+        """
         outcome = await self._loop_writers.get().write(write)
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
     def ping(self) -> None:
-        """Read from the store. Raises StoreUnavailable and StoreIncompatible if that fails."""
+        """Test reading from the store. Raises StoreUnavailable or StoreIncompatible if it fails."""
         self.fetch(select(literal(1)).select_from(plans).limit(1))
 
     async def ping_write(self, *, deadline_s: float) -> None:
-        """Change an unused fact, through the queue and to the disk, to test writing. Raises what `write`
-        raises."""
+        """Test writing by changing an unused fact. Raises the same errors as `write`."""
 
-        # A new value each time, since SQLite does not write an unchanged one.
+        # The value changes each time, since SQLite does not write an unchanged value.
         value = f"{self.clock()} {time.monotonic_ns()}"
         await self.write_async(partial(set_facts, probe=value), deadline_s=deadline_s)
 
     def close(self) -> None:
-        """Finish the waiting writes, then close connections and locks. Safe to call twice."""
+        """Finish the waiting writes, then close connections and locks. This may be called twice."""
         if not self._is_closed:
             self._is_closed = True
             self.write_queue.close()
@@ -238,31 +278,31 @@ class Store(AbstractContextManager["Store", None]):
 
     @abstractmethod
     def _disconnect(self) -> None:
-        """Close all connections, after the last write."""
+        """Close all connections after the last write."""
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def session_on(connection: Connection) -> Session:
-    """Return a session in the connection's transaction, which closing the session does not end.
+    """Return a session in the connection's transaction.
 
-    Its models may be used after it.
+    Closing the session does not end the transaction, and its models stay usable.
     """
     return Session(connection, join_transaction_mode="rollback_only", expire_on_commit=False)
 
 
 def change_count(session: Session, account_id: str, resumes: int) -> None:
-    """Add this to the account's number of resumes, in the caller's transaction."""
+    """Add `resumes` to the account's number of resumes, in the caller's transaction."""
     count = account_usage.c.resume_count + resumes
     this = pk_equals(account_usage, account_id)
     session.exec(update(account_usage).where(this).values(resume_count=count))
 
 
 def lock_account(session: Session, account_id: str) -> int | None:
-    """Lock the account's row for this transaction, as every write to the account does first.
+    """Lock the account's row for this transaction. Every write to the account must do this first.
 
-    Return its number of resumes; None if the account does not exist.
+    Return its number of resumes, or None if the account does not exist.
     """
     this = AccountUsage.account_id == account_id
     return session.exec(select(AccountUsage.resume_count).where(this).with_for_update()).first()
@@ -274,7 +314,7 @@ def as_write(
     deadline_s: float,
     ignores_closed: bool = False,
 ) -> Write:
-    """Return the write of `Store.write`, to be begun within `deadline_s` seconds."""
+    """Return a write that runs the change like `Store.write`, to begin within `deadline_s`."""
 
     def run(connection: Connection) -> Any:
         with session_on(connection) as session:
@@ -290,28 +330,33 @@ def as_write(
     )
 
 
-# Closed for writes
+REACHABLE_TIMEOUT_S: Final = 5.0
+"""How long accounts are queried one by one after a shard has not answered."""
+
+# Closing a store to writes
 
 WRITERS_TIMEOUT_S: Final = 30.0
-"""How long a copy waits for transactions that began to write before the store was closed."""
+"""How long a copy waits for transactions that had written before the store was closed."""
 
 
 def read_fact(session: Session, name: str) -> str:
-    """Return a fact about the store as it is now; empty if it is missing."""
+    """Return the current value of a fact about the store, or an empty string if it is missing."""
     fact = session.get(StoreFact, name)
     return "" if fact is None else fact.value
 
 
 def set_facts(session: Session, **facts: str) -> None:
-    """Set these facts of the store, in the caller's transaction."""
+    """Set these facts about the store, in the caller's transaction."""
     for name, value in facts.items():
         session.merge(StoreFact(name=name, value=value))
     session.flush()
 
 
 def refuse_if_closed(closed_for: str | None, batch: Sequence[Write]) -> None:
-    """Raise StoreUnavailable if the store is closed; `closed_for` is the fact that the transaction of
-    these writes has read, None if it is empty."""
+    """Raise StoreUnavailable if the store is closed to one of these writes.
+
+    `closed_for` is the fact that their transaction has read, or None if it is empty.
+    """
     if closed_for is not None and not all(write.ignores_closed for write in batch):
         raise StoreUnavailable(
             f"The store is being moved to {closed_for}, or has been moved; nothing was done. Use that one, "
@@ -320,10 +365,10 @@ def refuse_if_closed(closed_for: str | None, batch: Sequence[Write]) -> None:
 
 
 def close_store(store: Store, target: str, copy_id: str) -> None:
-    """Refuse all writes from now on, and wait for those that have begun.
+    """Reject all writes from now on, and wait for writes that have begun.
 
-    This copy takes over a store that an earlier copy to the same target closed. Raises Conflict for a
-    store that is being moved elsewhere, and StoreUnavailable when another process continues writing.
+    If an earlier copy to the same target closed the store, this copy takes it over. Raises Conflict
+    if the store is being moved elsewhere, and StoreUnavailable if another process keeps writing.
     """
 
     def close(session: Session) -> None:
@@ -336,8 +381,9 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
         set_facts(session, closed_for=target, copy_id=copy_id)
 
     def wait_for_writers(session: Session) -> None:
-        # A transaction that wrote before the store was closed holds a lock on its tables until its end;
-        # one that writes after this lock sees that it is closed. On SQLite closing waited for all.
+        # A transaction that wrote before the store was closed holds a lock on its tables until it
+        # ends. A transaction that writes after this lock sees that the store is closed. On SQLite,
+        # closing the store has already waited for other writers.
         if session.get_bind().dialect.name == "postgresql":
             names = ", ".join(table.name for table in metadata.sorted_tables)
             session.connection().exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
@@ -352,7 +398,7 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
 
 
 def check_closed(store: Store, copy_id: str) -> None:
-    """Raise Conflict if the store was reopened since this copy closed it."""
+    """Raise Conflict if the store was reopened after this copy had closed it."""
     with store.session() as session:
         if read_fact(session, "copy_id") != copy_id:
             raise Conflict(
@@ -361,9 +407,9 @@ def check_closed(store: Store, copy_id: str) -> None:
 
 
 def reopen_store(store: Store, copy_id: str | None = None) -> str | None:
-    """Accept writes again; with `copy_id`, only if that copy closed the store.
+    """Accept writes again; with a `copy_id`, only if this copy closed the store.
 
-    Return the target that it was being moved to; None if it was not closed.
+    Return the target that the store was being moved to, or None if it was not reopened.
     """
 
     def change(session: Session) -> str | None:

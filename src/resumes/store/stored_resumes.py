@@ -1,9 +1,9 @@
-"""The resumes of an account: list them, get, update or delete one.
+"""The resumes of an account: list them, and get, update or delete them.
 
-A page of a list begins after an id and is one range of the primary key: no offset, no count. Any id
-that a client has seen is a valid cursor, even that of a deleted resume: it is only a position, and
-reveals nothing (pitfalls R1). Ids rise in commit order, so a client that continues after the last id
-it saw misses no resume and sees none twice.
+A page of a list begins after an ID and is one range of the primary key, without an offset or a
+count. Any ID that a client has seen is a valid cursor, even if its resume was deleted: it is only a
+position, and reveals nothing (pitfalls R1). IDs increase in commit order, so a client that
+continues after the last ID that it saw misses no resume and sees none twice.
 """
 
 import heapq
@@ -61,20 +61,20 @@ class Sort(StrEnum):
     OLDEST = "oldest"
     NEWEST = "newest"
     NAME = "name"
-    """By the person's whole name."""
+    """By the person's full name."""
 
     FAMILY_NAME = "family-name"
-    """By `text.family_name_order`."""
+    """By family name (`text.family_name_order`)."""
 
 
 DEFAULT_SORT: Final = Sort.OLDEST
-"""The order of the API's and the command's list unless another one is asked for."""
+"""The default order of lists in the API and in commands."""
 
 
 class Page(NamedTuple):
-    """Resumes in the requested order, and the cursor of the next page; None on the last page.
+    """Resumes in the requested order, and the cursor of the next page, or None on the last page.
 
-    A row has the fields of an `Entry`.
+    Each row has the fields of an `Entry`.
     """
 
     rows: Sequence[Sequence[Any]]
@@ -86,9 +86,9 @@ class Page(NamedTuple):
         return [Entry._make(row) for row in self.rows]
 
     def as_json(self, *, limit: int) -> dict[str, Any]:
-        """Return the page in the form of the API (docs/api.md, List)."""
+        """Return the page as the API returns it (docs/api.md, List)."""
         listed = []
-        # Faster than through `Entry`: each request for a list comes here.
+        # Faster than creating an `Entry` for each row, which matters for every list request.
         for resume_id, title, name, filename, created_at, updated_at, label, *_ in self.rows:
             entry = {
                 "id": resume_id,
@@ -104,7 +104,7 @@ class Page(NamedTuple):
 
 
 class StoredResume(NamedTuple):
-    """A list entry, the stored document, and the number of January in its dates if that was recorded."""
+    """A list entry, its document, and the number of January in its dates (0 or 1), if recorded."""
 
     entry: Entry
     document: str
@@ -115,15 +115,15 @@ COLUMNS = tuple(resumes.c[name] for name in Entry._fields)
 
 
 SCANNED_ROWS = 1_000
-"""How many resumes a page of only the newest of each person looks through; then it ends early."""
+"""How many resumes a page with only each person's newest resume may read before it ends early."""
 
 
 @cache
 def page_of(*, is_newest_first: bool, has_label: bool, is_latest: bool = False) -> Prepared:
-    """Return the statement of a page, which with `has_label` is of the resumes with a label.
+    """Return the statement for a page; with `has_label`, it lists only resumes with a label.
 
-    With `is_latest` it is of each person's newest, and has a second column: where a page with fewer rows
-    ended early, None if nothing follows.
+    With `is_latest`, it selects each person's newest resume, and has a second column: the position
+    where the page ended early with fewer rows, or NULL if no resumes follow.
     """
     rows = select(*COLUMNS).where(params_equal(resumes.c.account_id))
     rows = in_order(rows, resumes.c.id, bindparam("after"), is_newest_first=is_newest_first)
@@ -137,7 +137,7 @@ def page_of(*, is_newest_first: bool, has_label: bool, is_latest: bool = False) 
         is_newest(listed, bindparam("account_id"), select(scanned.subquery("scanned").c.person))
     )
     newest = newest.limit(limit_param("rows"))
-    # The last that was looked through, and the one after it.
+    # The last resume that was read, and the resume after it.
     ends = rows.with_only_columns(resumes.c.id).limit(_number(2)).offset(_number(SCANNED_ROWS - 1))
     end = ends.subquery("ends").c.id
     last = func.max(end) if is_newest_first else func.min(end)
@@ -147,12 +147,12 @@ def page_of(*, is_newest_first: bool, has_label: bool, is_latest: bool = False) 
 
 
 def _number(value: int) -> ColumnElement[int]:
-    """Return the number as a part of the SQL, so that it is no parameter."""
+    """Return the number as a literal in the SQL instead of a parameter."""
     return literal_column(str(value), Integer)
 
 
-# Prepared, since most requests of the API read a page or one resume, on SQLite in the event loop. `_stored`
-# reads its columns in this order.
+# Prepared for speed, because most API requests read a page or one resume, on SQLite in the event
+# loop. `_stored` expects this order of columns.
 ONE = Prepared(
     select(*COLUMNS, resumes.c.first_month, documents.c.document)
     .join(
@@ -164,9 +164,9 @@ ONE = Prepared(
 
 
 def check_cursor(cursor: str) -> str:
-    """Return the cursor if it has the form of an id, or is empty for the beginning of the list.
+    """Return the cursor if it looks like an ID, or is empty (the beginning of the list).
 
-    Raises InvalidArgument.
+    Raises InvalidArgument for all other values.
     """
     if cursor and not RESUME_ID.fullmatch(cursor):
         raise InvalidArgument("Invalid cursor")
@@ -183,11 +183,12 @@ def list_page(
     label: str | None = None,
     is_latest: bool = False,
 ) -> Page:
-    """Return the resumes after the cursor, or only those with the label, oldest first, at most `limit`.
+    """Return at most `limit` resumes after the cursor, oldest first.
 
-    With the newest first, return the resumes before the cursor, in reverse order. With `is_latest`, return
-    only each person's newest; after a thousand resumes, such a page ends early. A `limit` outside of 1 to
-    100 becomes 1 or 100. Raises InvalidArgument for a malformed cursor.
+    With a `label`, return only its resumes. With `is_newest_first`, return the resumes before the
+    cursor, in reverse order. With `is_latest`, return only each person's newest resume; such a page
+    ends early after reading a thousand resumes. A `limit` outside the range 1 to 100 becomes 1 or
+    100. Raises InvalidArgument for a malformed cursor.
     """
     statement, values = _asked(account_id, cursor, limit, is_newest_first, label, is_latest)
     return _page(store.fetch(statement, **values), values["rows"] - 1)
@@ -203,7 +204,7 @@ async def list_page_async(
     label: str | None = None,
     is_latest: bool = False,
 ) -> Page:
-    """Do what `list_page` does without blocking the event loop."""
+    """List resumes like `list_page`, but without blocking the event loop."""
     statement, values = _asked(account_id, cursor, limit, is_newest_first, label, is_latest)
     return _page(await store.fetch_async(statement, **values), values["rows"] - 1)
 
@@ -216,7 +217,7 @@ def _asked(
     label: str | None,
     is_latest: bool,
 ) -> tuple[Prepared, dict[str, Any]]:
-    """Return the statement of a page and its parameters, with one row more than the page has."""
+    """Return the statement for a page, and its parameters; it reads one extra row."""
     has_label = label is not None
     statement = page_of(is_newest_first=is_newest_first, has_label=has_label, is_latest=is_latest)
     after = bound_of(check_cursor(cursor), is_newest_first=is_newest_first)
@@ -242,11 +243,11 @@ def list_sorted(
     label: str | None = None,
     is_latest: bool = False,
 ) -> Page:
-    """Return the resumes after that of the cursor, or those with the label, in this order, at most `limit`.
+    """Return at most `limit` resumes after the cursor's resume in this order, like `list_page`.
 
-    With `is_latest`, return only each person's newest, as `list_page` does. By name, resumes without a name come first, and case and accents do not matter; this reads all of
-    the account's names. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor
-    and, by name, for that of a resume that does not exist.
+    In the orders by name, resumes without a name come first, and case and accents do not matter.
+    These orders read all names of the account. Raises InvalidArgument for a malformed cursor, and
+    in the orders by name also if the cursor's resume does not exist.
     """
     if sort in (Sort.OLDEST, Sort.NEWEST):
         is_newest_first = sort is Sort.NEWEST
@@ -268,7 +269,7 @@ def list_sorted(
         ids = _ids_by_name(connection, listed, sort, after=after, limit=limit + 1)
         page = select(*COLUMNS).where(*listed, resumes.c.id.in_(ids))
         found = {row.id: row for row in connection.execute(page)}
-    # A resume may have been deleted since.
+    # A resume may have been deleted since the IDs were read.
     rows = [found[resume_id] for resume_id in ids[:limit] if resume_id in found]
     return Page(rows, ids[limit - 1] if len(ids) > limit else None)
 
@@ -281,9 +282,9 @@ def _ids_by_name(
     after: str,
     limit: int,
 ) -> list[str]:
-    """Return the IDs of the listed resumes by name, after that with the ID `after`, at most `limit`.
+    """Return the IDs of at most `limit` listed resumes, sorted by name, after the resume `after`.
 
-    They are sorted here, since the engines have no common collation that ignores accents.
+    Python sorts them, because the engines have no common collation that ignores accents.
     """
     order_of: Callable[[str], Any] = family_name_order if sort is Sort.FAMILY_NAME else name_order
     names = select(resumes.c.id, resumes.c.name).where(*listed)
@@ -297,8 +298,10 @@ def _ids_by_name(
 
 
 def list_versions(store: Store, account_id: str, resume_id: str) -> list[Entry]:
-    """Return the person's resumes, this one among them, newest first, at most 100; empty if there is no
-    other."""
+    """Return at most 100 resumes of the same person, including this one, newest first.
+
+    Return an empty list if the person has no other resume.
+    """
     person = select(resumes.c.person).where(pk_equals(resumes, account_id, resume_id))
     found = [whose for (whose,) in store.fetch(person) if whose is not None]
     if not found:
@@ -309,7 +312,7 @@ def list_versions(store: Store, account_id: str, resume_id: str) -> list[Entry]:
 
 
 def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:
-    """Return the resume's list entry, even if its document is missing. Raises as `get_resume`."""
+    """Return the resume's list entry, even if its document is missing. Raises NotFound."""
     _check_id(resume_id)
     rows = store.fetch(select(*COLUMNS).where(pk_equals(resumes, account_id, resume_id)))
     if not rows:
@@ -318,13 +321,13 @@ def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:
 
 
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
-    """Return the stored resume. Raises NotFound, also for another account's id."""
+    """Return the stored resume. Raises NotFound, also for the ID of another account's resume."""
     _check_id(resume_id)
     return _stored(store.fetch(ONE, account_id=account_id, id=resume_id))
 
 
 async def get_resume_async(store: Store, account_id: str, resume_id: str) -> StoredResume:
-    """Do what `get_resume` does without blocking the event loop."""
+    """Get a resume like `get_resume`, but without blocking the event loop."""
     _check_id(resume_id)
     return _stored(await store.fetch_async(ONE, account_id=account_id, id=resume_id))
 
@@ -337,17 +340,17 @@ def _stored(rows: Sequence[Row]) -> StoredResume:
 
 
 def _check_id(resume_id: str) -> None:
-    """Raise NotFound for an impossible resume id, which the engines would treat differently."""
+    """Raise NotFound for a malformed resume ID, which the engines would treat differently."""
     if not RESUME_ID.fullmatch(resume_id):
         raise NotFound("Resume not found")
 
 
 Check = Callable[[StoredResume], None]
-"""Raises the error with which a change of the resume, as it is stored now, is refused."""
+"""A function that raises an error if the resume, as it is stored now, must not be changed."""
 
 
 class Updated(NamedTuple):
-    """An update: its time, later than before, and the ids of the person's other resumes that it replaced."""
+    """The time of an update, and the IDs of the person's other resumes that it replaced."""
 
     updated_at: str
     replaced: Sequence[str]
@@ -356,11 +359,12 @@ class Updated(NamedTuple):
 def update_resume(
     store: Store, account_id: str, resume_id: str, new: Resume, *, check: Check | None = None
 ) -> Updated:
-    """Store this content in place of the resume's.
+    """Replace the content of the resume.
 
-    What else is known of the resume stays, so that its first content is still a duplicate in a file
-    (docs/api.md, Update). This needs no place in the quota. `check` is called in the transaction.
-    Raises what it raises, PersonErased, and NotFound, also for another account's id.
+    Other data about the resume is kept, so that a file with its original content is still a
+    duplicate (docs/api.md, Update). An update does not count against the quota. `check` is called
+    in the transaction. Raises PersonErased, the errors of `check`, and NotFound, also for the ID of
+    another account's resume.
     """
     _check_id(resume_id)
     change = partial(_update, account_id, resume_id, new, store.clock(), check)
@@ -370,7 +374,7 @@ def update_resume(
 async def update_resume_async(
     store: Store, account_id: str, resume_id: str, new: Resume, *, check: Check | None = None
 ) -> Updated:
-    """Do what `update_resume` does without blocking the event loop."""
+    """Update a resume like `update_resume`, but without blocking the event loop."""
     _check_id(resume_id)
     change = partial(_update, account_id, resume_id, new, store.clock(), check)
     return await store.write_async(change, account_id=account_id)
@@ -404,9 +408,9 @@ def _update(
 
 
 def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
-    """Delete the resume; this frees its place in the quota, and its content can be imported again.
+    """Delete the resume. It no longer counts against the quota, and can be imported again.
 
-    Raises NotFound, also for another account's id.
+    Raises NotFound, also for the ID of another account's resume.
     """
     _check_id(resume_id)
     store.write(partial(_delete, account_id, resume_id, None), account_id=account_id)
@@ -415,9 +419,9 @@ def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
 async def delete_resume_async(
     store: Store, account_id: str, resume_id: str, *, check: Check | None = None
 ) -> None:
-    """Do what `delete_resume` does without blocking the event loop.
+    """Delete a resume like `delete_resume`, but without blocking the event loop.
 
-    `check` is called in the transaction; raises what it raises.
+    `check` is called in the transaction; its errors are raised here.
     """
     _check_id(resume_id)
     await store.write_async(partial(_delete, account_id, resume_id, check), account_id=account_id)
@@ -437,7 +441,7 @@ def _check_stored(
 
 
 MAX_DELETED = 500
-"""How many resumes one transaction deletes, so that other writes do not wait long."""
+"""How many resumes one transaction deletes at most, so that others can write."""
 
 
 def delete_resumes(
@@ -447,9 +451,9 @@ def delete_resumes(
     *,
     on_count: Callable[[int], None] = lambda deleted: None,
 ) -> int:
-    """Delete those of the resumes that exist, at most 500 in a transaction; return how many.
+    """Delete these resumes as far as they exist, at most 500 per transaction; return their number.
 
-    `on_count` is called with the number so far after each transaction.
+    After each transaction, `on_count` is called with the number of resumes deleted so far.
     """
     deleted = 0
     for start in range(0, len(resume_ids), MAX_DELETED):

@@ -1,14 +1,15 @@
-"""The versions of a person's resume, and how a newer one replaces the older ones.
+"""The versions of a person's resume, and how a newer version replaces older versions.
 
-Resumes of an account with the same `person` are versions. In an account that replaces, a create deletes
-the older versions in its transaction. Which version is newer is decided by when they arrived: a file when
-it was found in the inbox, which is the time in its claim; any other resume when it was created; and a
-resume that was updated then. So a file that is retried, or is imported late, replaces nothing that came
-after it (docs/decisions/0021).
+Resumes in an account with the same `person` are versions. In an account that replaces versions, a
+create request deletes the older versions in its transaction. The time of arrival determines which
+version is newer. A file arrives when it is found in the inbox (the time in its claim), another
+resume when it is created, and an updated resume when it is updated. So a file that is retried or
+imported late never replaces a version that arrived after it (docs/decisions/0021).
 
-Versions are found by the index of persons. In an account that replaces, a create adds its resumes to it. In
-others the search indexer does, after the create, which the random keys would slow down: so queries for
-versions also read the resumes that it has not read yet, once per query.
+The index of persons finds versions. In an account that replaces versions, create requests add
+resumes to this index. In other accounts, the search indexer does so later, because the random keys
+would slow down create requests. Queries for versions therefore also read the resumes that are not
+indexed yet.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,18 +54,18 @@ from resumes.store.store import Store, change_count
 
 
 class OnNewer(StrEnum):
-    """What a create does with older versions of the resume."""
+    """What a create request does with older versions of the resume."""
 
     KEEP = "keep"
     REPLACE = "replace"
 
 
-# Above every ID at the position.
+# A bound that is greater than every ID at the position.
 _last_id = by_engine(sqlite="printf('%016xg', {})", postgresql="lpad(to_hex({}), 16, '0') || 'g'")
 
 
 def _is_unindexed(table: FromClause, account_id: Any) -> ColumnElement[bool]:
-    """Return the condition that the index of persons does not have a row of `resumes` yet."""
+    """Return the condition that a row of `resumes` is not in the index of persons yet."""
     indexed_us = select(search_progress.c.indexed_us).where(
         search_progress.c.account_id == account_id
     )
@@ -82,16 +83,18 @@ _NO_TEXT: Final[ColumnElement[str]] = literal_column("''", BinaryText)
 def is_newest(
     listed: FromClause, account_id: Any, persons: Select[Any] | None = None
 ) -> ColumnElement[bool]:
-    """Return the condition that no later resume is of the person of this one, a row of the account in
-    `resumes`. `persons` are those of all rows, if they are few."""
+    """Return the condition that a row of the account in `resumes` is its person's newest resume.
+
+    `persons` selects the persons of all rows that are compared, if there are few of them.
+    """
     later = resumes.alias("later")
     next_person = (
         select(later.c.person == listed.c.person)
         .where(
-            later.c.account_id == listed.c.account_id,
-            # As in the index.
+            later.c.account_id == account_id,
+            # The condition of the partial index.
             later.c.is_person_indexed.is_not(None),
-            # SQLite would compare a column with a column of text after it has read both.
+            # Without `_NO_TEXT`, SQLite would read both rows to compare them, without the index.
             tuple_(later.c.person, later.c.id) > tuple_(listed.c.person, listed.c.id + _NO_TEXT),
         )
         .order_by(later.c.person, later.c.id)
@@ -103,9 +106,9 @@ def is_newest(
     rows = select(new.c.person, func.max(new.c.id).label("id"))
     rows = rows.where(_is_unindexed(new, account_id)).group_by(new.c.person)
     if persons is not None:
-        # With `is_`, since PostgreSQL would make a join of it (pitfalls S24).
+        # `is_` prevents PostgreSQL from turning the condition into a join (pitfalls S24).
         rows = rows.where(new.c.person.in_(persons).is_(true()))
-    # Not correlated, so that it is read once and not for each row.
+    # Not correlated, so that it is read only once and not for each row.
     last = rows.cte("last").prefix_with("MATERIALIZED")
     is_last = or_(
         listed.c.person.in_(select(last.c.person)).is_not(true()),
@@ -115,7 +118,7 @@ def is_newest(
 
 
 def select_newest(account_id: Any, resume_ids: Any) -> Select[Any]:
-    """Return the statement for the ids of those of the resumes that are their person's newest."""
+    """Return the statement that selects the IDs of those resumes that are their person's newest."""
     asked = resumes.c.account_id == account_id, resumes.c.id.in_(resume_ids)
     persons = select(resumes.c.person).where(*asked)
     return select(resumes.c.id).where(*asked, is_newest(resumes, account_id, persons))
@@ -127,14 +130,17 @@ _NEWEST: Final = select_newest(_ACCOUNT, _IDS)
 
 
 def newest_of(connection: Connection, account_id: str, resume_ids: Sequence[str]) -> set[str]:
-    """Return those of the resumes that are their person's newest."""
+    """Return the IDs of those resumes that are their person's newest."""
     values = {"account_id": account_id, "resume_ids": resume_ids}
     return set(connection.execute(_NEWEST, values).scalars())
 
 
 class Version(NamedTuple):
-    """A stored version of a person's resume. `arrival` is its claim, or its own id without one;
-    `changed_at` is empty unless it was updated."""
+    """A stored version of a person's resume.
+
+    `arrival` is the ID of its claim, or its own ID if it has no claim. `changed_at` is empty unless
+    the resume was updated.
+    """
 
     id: str
     arrival: str
@@ -142,15 +148,17 @@ class Version(NamedTuple):
     label: str | None = None
 
     def is_after(self, claim_id: str) -> bool:
-        """Return whether it is newer than the file of this claim."""
+        """Return whether this version is newer than the file of the claim."""
         return self.arrival > claim_id or self.changed_at > timestamp(position_of(claim_id))
 
 
 def of_person(table: FromClause, account_id: Any, person: Any) -> ColumnElement[bool]:
-    """Return the condition that a row of `resumes` is of the person, for statements that are ordered by
-    person and id."""
-    # As in the index. A range and its order make the engines walk it, whatever PostgreSQL's statistics
-    # say of the account (pitfalls S24).
+    """Return the condition that a row of `resumes` belongs to the person.
+
+    The statement must be ordered by person and ID.
+    """
+    # The condition of the partial index, a range and this order make engines use the index, even if
+    # PostgreSQL's statistics about the account are outdated (pitfalls S24).
     is_theirs = table.c.is_person_indexed.is_not(None), table.c.person.between(person, person)
     return and_(table.c.account_id == account_id, *is_theirs)
 
@@ -165,7 +173,7 @@ _OF_PERSONS: Final = Prepared(
 def find_versions(
     connection: Connection, account_id: str, persons: Iterable[bytes]
 ) -> dict[bytes, list[Version]]:
-    """Return the stored versions of these persons, oldest first, by person."""
+    """Return the stored versions by person, oldest first."""
     known = set(persons)
     wanted = [{"account_id": account_id, "person": person} for person in known]
     found: dict[bytes, list[Version]] = {}
@@ -177,22 +185,14 @@ def find_versions(
     return found
 
 
-# Shown to people
-
-_OTHER: Final = resumes.alias("other")
-_COUNTED: Final = (
-    select(_OTHER.c.id)
-    .where(of_person(_OTHER, resumes.c.account_id, resumes.c.person))
-    .order_by(_OTHER.c.person, _OTHER.c.id)
-    .limit(literal_column(str(MAX_VERSIONS), Integer))
-)
+# Lists and counts
 
 
 def select_counts(account_id: Any, resume_ids: Any) -> Select[Any]:
-    """Return the statement for these resumes' ids and numbers of versions."""
+    """Return the statement that selects the IDs of these resumes, and their numbers of versions."""
     asked = resumes.c.account_id == account_id, resumes.c.id.in_(resume_ids)
     new = resumes.alias("new")
-    # As in `is_newest`.
+    # Written like this for the same reason as in `is_newest`.
     is_asked = new.c.person.in_(select(resumes.c.person).where(*asked)).is_(true())
     new_of_persons = (
         select(new.c.person, func.count().label("count"))
@@ -201,7 +201,11 @@ def select_counts(account_id: Any, resume_ids: Any) -> Select[Any]:
         .cte()
         .prefix_with("MATERIALIZED")
     )
-    indexed = select(func.count()).select_from(_COUNTED.correlate(resumes).subquery())
+    other = resumes.alias("other")
+    counted = select(other.c.id).where(of_person(other, account_id, resumes.c.person))
+    counted = counted.order_by(other.c.person, other.c.id)
+    counted = counted.limit(literal_column(str(MAX_VERSIONS), Integer)).correlate(resumes)
+    indexed = select(func.count()).select_from(counted.subquery())
     unindexed = func.coalesce(new_of_persons.c.count, literal_column("0", Integer))
     return (
         select(resumes.c.id, indexed.scalar_subquery() + unindexed)
@@ -211,8 +215,7 @@ def select_counts(account_id: Any, resume_ids: Any) -> Select[Any]:
 
 
 def count_versions(store: Store, account_id: str, resume_ids: Sequence[str]) -> dict[str, int]:
-    """Return how many resumes the person has whose resume it is, at most 100, by resume; without those
-    that have no other version."""
+    """Return the number of versions by resume, at most 100; leave out resumes with one version."""
     found = store.fetch(select_counts(account_id, resume_ids))
     return {resume_id: min(count, MAX_VERSIONS) for resume_id, count in found if count > 1}
 
@@ -220,8 +223,10 @@ def count_versions(store: Store, account_id: str, resume_ids: Sequence[str]) -> 
 def select_versions(
     columns: Sequence[ColumnElement[Any]], account_id: str, person: bytes
 ) -> CompoundSelect[Any]:
-    """Return the statement for these columns of the person's newest resumes: 100 in the index, 100 that are
-    not."""
+    """Return the statement that selects these columns of the person's newest resumes.
+
+    It selects at most 100 resumes that are in the index, and at most 100 that are not.
+    """
     rows = select(*columns).limit(MAX_VERSIONS)
     indexed = rows.where(of_person(resumes, account_id, person))
     new = rows.where(_is_unindexed(resumes, account_id), resumes.c.person == person)
@@ -250,11 +255,12 @@ def replace(
     *,
     by_create: bool = True,
 ) -> None:
-    """Delete older versions; `replaced` maps the id of each newer resume to theirs.
+    """Delete the older versions in `replaced`, which maps the IDs of newer resumes to their IDs.
 
-    They need not be in the search index. Their contents stay known, as older contents of that resume, so
-    that they are not imported again while it is stored. What a create replaced is part of its answer, also
-    when it is repeated. The caller changes the account's counter.
+    The older versions need not be in the search index. Their digests are kept as older digests of
+    the newer resume, so that they are not imported again while it is stored. Versions that a create
+    request replaced are recorded, because a repeated request returns their IDs again. The caller
+    changes the account's counter.
     """
     pairs = [(by_id, old_id) for by_id, old_ids in replaced.items() for old_id in old_ids]
     if not pairs:
@@ -271,7 +277,7 @@ def replace(
 def replace_others(
     session: Session, account_id: str, resume_id: str, person: bytes | None
 ) -> Sequence[str]:
-    """Let a resume that was updated replace the person's others, if the account replaces; return their ids."""
+    """Delete a person's other resumes after an update, if the account replaces; return the IDs."""
     account = session.get(Account, account_id)
     if person is None or account is None or account.on_newer != OnNewer.REPLACE:
         return ()
@@ -294,7 +300,7 @@ def _select_replaced(account_id: str, by: ColumnElement[bool]) -> Select[Any]:
 def find_replaced(
     connection: Connection, account_id: str, resume_ids: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the versions that the creates of these resumes replaced, by resume."""
+    """Return, by resume, the IDs of the versions that were replaced when the resume was created."""
     found: dict[str, tuple[str, ...]] = {}
     if not resume_ids:
         return found
@@ -305,7 +311,7 @@ def find_replaced(
 
 
 async def list_replaced_async(store: Store, account_id: str, resume_id: str) -> tuple[str, ...]:
-    """Return the ids of the versions that the create of this resume replaced."""
+    """Return the IDs of the versions that were replaced when this resume was created."""
     by = replaced_resumes.c.resume_id == resume_id
     rows = await store.fetch_async(_select_replaced(account_id, by))
     return tuple(replaced_id for _, replaced_id in rows)

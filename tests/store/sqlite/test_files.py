@@ -199,26 +199,6 @@ def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: 
         assert "/shown.db" in refused.value.message
 
 
-def test_a_damaged_store_is_named_when_it_is_read_and_no_backup_is_made(
-    source: Store, tmp_path: Path
-) -> None:
-    source.close()
-    path = path_of(source)
-    zero_pages(path)
-    with (
-        open_store(source.url, upgrade=False) as store,
-        pytest.raises(StoreIncompatible, match="damaged"),
-    ):
-        backups.back_up(store, tmp_path / "backup.db")
-    assert not (tmp_path / "backup.db").exists()
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        file.seek(4096)
-        file.write(os.urandom(size - 4096))
-    with pytest.raises(StoreIncompatible, match="damaged"), open_store(source.url) as store:
-        accounts.list_accounts(store)
-
-
 def remove(path: Path) -> None:
     """As `rm resumes.db*` does, in the order of names: the store is gone before its log."""
     for file in sorted(path.parent.glob(f"{path.name}*")):

@@ -317,6 +317,9 @@ def test_a_failed_commit_that_nobody_expects_or_that_cannot_be_rolled_back_is_un
         store.write(rename("x"))
 
 
+# Searching
+
+
 def test_a_commit_to_a_disk_that_is_read_only_by_then_is_unknown(
     store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,9 +384,6 @@ def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
     asyncio.run(scenario())
     assert free_maximum(store) == before
     assert store.write(rename("next")) == "NEXT"
-
-
-# Searching
 
 
 def test_words_that_must_not_occur_are_looked_up_in_small_windows(

@@ -14,9 +14,8 @@ from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.files import open_file
 from resumes.store.sqlite.store import sqlite_engine
-from resumes.store.transfer import backups
 from tests.support.resumes import a_resume
-from tests.support.store.builders import ids_of, index_all, names_in, path_of, run_python
+from tests.support.store.builders import index_all, names_in, path_of, run_python
 from tests.support.stores import make_first_store
 
 pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
@@ -153,23 +152,6 @@ def test_a_store_is_not_upgraded_without_room_for_its_backup(
         assert migrations.find_state(connection, url) == "older"
     assert not [*tmp_path.glob("*.before-*"), *tmp_path.glob(".resumes-*.scratch")]
     open_store(url).close()
-
-
-def test_a_backup_of_an_older_version_is_upgraded_as_it_is_restored(
-    url: str, tmp_path: Path, release_next: ReleaseNext
-) -> None:
-    a_filled_store(url)
-    with open_store(url) as store:
-        backup = backups.back_up(store, tmp_path / "backup.db").path
-    before = backup.read_bytes()
-    release_next(REBUILD_ACCOUNTS)
-
-    restored = backups.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
-
-    assert restored.resumes == 10
-    assert backup.read_bytes() == before
-    with open_store(f"sqlite:///{tmp_path / 'new.db'}", upgrade=False) as store:
-        assert len(ids_of(store, "ana")) == 10
 
 
 def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_named(

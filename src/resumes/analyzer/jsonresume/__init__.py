@@ -1,4 +1,4 @@
-"""Conversion between JSON Resume, the format of jsonresume.org, and the analyzer format.
+"""Convert between JSON Resume, the format of jsonresume.org, and the analyzer format.
 
-`mapping.py` has one table for both directions.
+The table in `mapping.py` defines both directions.
 """

@@ -1,9 +1,9 @@
-"""Conversion of a JSON Resume to an analyzer document, and of a public view to a JSON Resume.
+"""Convert a JSON Resume to an analyzer document, and a public view to a JSON Resume.
 
-Reading never fails. Values without a counterpart, or of an unusable type, are left out with a
-warning; the analyzer format's own validation checks limits. Version 1.0.0 is written, and only
-sections with the same meaning: a favorite book is not a publication, and a strength is not a skill.
-`sections_left_out` names the others.
+Reading never fails. Values of an unusable type or without a counterpart are omitted with a warning;
+limits are checked later, when the analyzer document is validated. Version 1.0.0 of JSON Resume is
+written. It contains only sections with the same meaning: a favorite book is not a publication, and
+a strength is not a skill. `sections_left_out` returns the types of the other sections.
 """
 
 import re
@@ -32,18 +32,18 @@ from resumes.errors import Issue
 MAX_TITLE_CHARS: Final = 200
 
 _CONTENT: Final = frozenset(KEYS) - {"$schema", "meta"}
-# Names that the analyzer format does not have, so that a list with such a name is no typo.
+# Lists of JSON Resume whose names do not exist in the analyzer format.
 _TELLING: Final = {row.key: row.names for row in LISTS if row.key in ("work", "education")}
 _LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
 
 
 def is_json_resume(document: Any) -> bool:
-    """Return whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
+    """Return whether a JSON value is a JSON Resume (docs/format.md, JSON Resume).
 
-    An object with an object `basics` is one, unless `header` and `sections` are objects too. Without
-    `basics`, an object with `header` or `sections` is an analyzer document, even an invalid one; any
-    other is a JSON Resume if it has `$schema`, or only known fields with entries of `work` or
-    `education`.
+    A value whose `basics` is an object is one, unless `header` and `sections` are objects too.
+    Otherwise, a value with `header` or `sections` is an analyzer document, even if it is invalid.
+    Any other object is a JSON Resume if `$schema` names the schema, or if it has only known fields
+    and `work` or `education` has entries.
     """
     if type(document) is not dict:
         return False
@@ -60,7 +60,7 @@ def is_json_resume(document: Any) -> bool:
 
 
 def find_foreign_format(document: Any) -> str | None:
-    """Return the name of the unsupported resume format that a JSON value appears to have; else None."""
+    """Return the name of an unsupported resume format if a JSON value seems to have it."""
     if type(document) is not dict or _has_objects(document, "header"):
         return None
     keys = document.keys()
@@ -99,7 +99,7 @@ def _names_the_schema(schema: Any) -> bool:
     if type(schema) is not str:
         return False
     address = schema.lower()
-    # Job offers have a schema next to that of resumes.
+    # The schema for job descriptions has a similar address.
     return ("jsonresume" in address or "resume-schema" in address) and "job" not in address
 
 
@@ -110,7 +110,7 @@ def _has_entries(listed: Any, fields: frozenset[str]) -> bool:
 
 
 class Conversion:
-    """The analyzer document that a JSON Resume makes, and where its parts come from."""
+    """The analyzer document for a JSON Resume, and the origins of its parts."""
 
     def __init__(self, source: dict[str, Any]) -> None:
         self.document: dict[str, Any] = {"header": {}, "sections": {}}
@@ -118,10 +118,10 @@ class Conversion:
         """Warnings about values without a counterpart, with paths in the JSON Resume."""
 
         self._origins: dict[str, str] = {}
-        """Paths in the JSON Resume by paths in the document."""
+        """The path in the JSON Resume for each path in the document."""
 
         self._items: dict[str, list[Fields]] = defaultdict(list)
-        """Items by section type."""
+        """The items of each section type."""
 
         with opened(source, self.findings) as resume:
             for name in ("$schema", "meta"):
@@ -148,7 +148,7 @@ class Conversion:
                 }
 
     def traced(self, issue: Issue) -> Issue:
-        """Return the finding about the document with the path in the JSON Resume that it comes from."""
+        """Replace the path of a finding about the document with its origin in the JSON Resume."""
         path = issue.path
         while path and path not in self._origins:
             path = _LAST_STEP.sub("", path)
@@ -158,7 +158,7 @@ class Conversion:
     def _read(
         self, parts: Iterable[Property], entry: EntryReader, *, place: str, origin: str
     ) -> dict[str, Any]:
-        """Return the fields that the parts read from the entry; note where in it each comes from."""
+        """Return the fields that the parts read from the entry, and record their origins."""
         item: dict[str, Any] = {}
         for part in parts:
             name = next((name for name in part.names if name in entry.left), None)
@@ -169,7 +169,7 @@ class Conversion:
         return {field: value for field, value in item.items() if value}
 
     def _read_list(self, parent: EntryReader, rows: Sequence[SectionMapping]) -> None:
-        """Convert the entries of a list to items, each by the first row that takes it."""
+        """Convert the entries of a list to items. `_row_for` selects the row for each."""
         key = rows[0].key
         origin = dotted([*self.findings.scope, key])
         for row in (*rows, *_spare_rows(key)):
@@ -182,7 +182,7 @@ class Conversion:
                 items.append(item)
 
     def _row_for(self, entry: EntryReader, rows: Sequence[SectionMapping]) -> SectionMapping:
-        """Return the first row that takes the entry, or a spare row when that is full."""
+        """Return the first row that can read the entry, or a spare row if the section is full."""
         row = next(
             row
             for row in rows
@@ -204,10 +204,10 @@ SCHEMA: Final = f"https://raw.githubusercontent.com/jsonresume/resume-schema/{VE
 
 
 def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Resume of a public view (docs/format.md, JSON Resume).
+    """Convert a public view to a JSON Resume (docs/format.md, JSON Resume).
 
-    It is valid by the schema of version 1.0.0, except for the `format` of addresses and emails, which
-    are written as they are.
+    The result conforms to the schema of version 1.0.0, except for the `format` of web and email
+    addresses, which are written unchanged.
     """
     sections = view["sections"]
     basics = _written(HEADER, view["header"])
@@ -223,7 +223,7 @@ def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sections_left_out(view: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the types of the non-empty sections that a JSON Resume leaves out."""
+    """Return the types of the nonempty sections that a JSON Resume cannot contain."""
     sections = view["sections"]
     written = {row.section for row in SECTIONS if any(_items(row, sections))}
     return tuple(

@@ -1,7 +1,8 @@
-"""Dates as people write them in a JSON Resume, in many languages.
+"""Parse dates as people write them in a JSON Resume, in many languages.
 
-A date has a year and perhaps a month; the analyzer format has no days. If the month is ambiguous, only
-the year is read; if the year is, nothing is read, since a wrong date is worse than none.
+A date has a year and optionally a month; the analyzer format has no days. If the month is
+ambiguous, only the year is read. If the year is ambiguous, nothing is read: a wrong date is worse
+than none.
 """
 
 import functools
@@ -16,7 +17,7 @@ from resumes.text import folded
 
 
 class WrittenDate(NamedTuple):
-    """A parsed date. Months count from 0; `is_whole`: nothing except a day was left out."""
+    """A parsed date. Months count from 0. `is_whole` is true if at most a day was omitted."""
 
     year: int
     month: int | None = None
@@ -24,9 +25,10 @@ class WrittenDate(NamedTuple):
 
 
 def find_date(text: str) -> WrittenDate | None:
-    """Return the date if the text is only a date; None if it cannot be read.
+    """Return the date if the text is a date and nothing else, otherwise None.
 
-    Years are those that the schema of JSON Resume allows, so that the date can be written again.
+    Only years that the schema of JSON Resume allows are read, so that the date can be written
+    again.
     """
     text = _SIGN.sub("-", _LAST_SIGN.sub("", _plain(text)))
     if dated := _YEAR_FIRST.fullmatch(text):
@@ -39,13 +41,14 @@ def find_date(text: str) -> WrittenDate | None:
 
 
 def is_ongoing(text: str) -> bool:
-    """Return whether the text means that something is ongoing: "Present", "bis heute", "至今"."""
+    """Return whether the text means "ongoing", such as "Present", "bis heute" or "至今"."""
     return _plain(text).strip(_AROUND) in _words_for_present()
 
 
 def find_written_date(item: Mapping[str, Any], end: str) -> str | None:
-    """Return when the item's `dateRange` begins ("from") or ends ("to") as JSON Resume writes it,
-    `2020-01`; None without a year that it can write. An invalid month is left out."""
+    """Return the beginning ("from") or end ("to") of the item's `dateRange`, such as `2020-01`.
+
+    An invalid month is omitted. Return None without a year that JSON Resume allows."""
     span: Any = item.get("dateRange") or {}
     year, month = span.get(f"{end}Year"), span.get(f"{end}Month")
     if year is None or year != int(year) or not 1000 <= year <= 2999:
@@ -64,12 +67,12 @@ _AROUND: Final = " .,!*()[]-\N{EN DASH}\N{EM DASH}\N{HORIZONTAL ELLIPSIS}\N{LEFT
 
 
 def _plain(text: str) -> str:
-    """Return the text without case and accents, its digits those of ASCII; empty if it is too long."""
+    """Remove case and accents, and convert digits to ASCII. Return no text if it is too long."""
     if len(text) > MAX_DATE_CHARS:
         return ""
     digits = (str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
     apostrophes = "".join(digits).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    # Composed again, or Korean syllables would be three characters.
+    # Compose characters again: otherwise, Korean syllables would consist of several.
     return unicodedata.normalize("NFC", " ".join(folded(apostrophes).split())).rstrip(" .,")
 
 
@@ -82,18 +85,18 @@ _MONTH_FIRST: Final = re.compile(rf"([01]?[0-9])(?: ?[-/.] ?| ){_YEAR}")
 _DAY_OR_MONTH_FIRST: Final = re.compile(rf"([0-3]?[0-9])([-/.]) ?([0-3]?[0-9])\2 ?{_YEAR}{_TIME}")
 _LAST_SIGN: Final = re.compile("(?<=[0-9]) ?[年년月월日일]$")
 _SIGN: Final = re.compile("(?<=[0-9]) ?[年년月월] ?")
-"""The characters after the numbers of a date in Chinese, Japanese and Korean: `2014年9月1日`."""
+"""A character after a number in a Chinese, Japanese or Korean date: `2014年9月1日`."""
 
 
 def _dated(year: str, month: str | None) -> WrittenDate | None:
-    number = int(month or 0)  # 2014-00-00 is how databases write a year
+    number = int(month or 0)  # databases write a year as 2014-00-00
     if number > len(MONTHS):
         return None
     return WrittenDate(int(year), number - 1 if number else None)
 
 
 def _day_or_month_first(first: str, separator: str, second: str, year: str) -> WrittenDate | None:
-    """Read `01.09.2014`, and `09/13/2014`, where one of the numbers cannot be a month."""
+    """Parse dates such as `01.09.2014`, or `09/13/2014`, where only one number can be a month."""
     months = [int(number) for number in (second, first) if 1 <= int(number) <= len(MONTHS)]
     if not months:
         return None
@@ -113,7 +116,8 @@ _PARTS: Final = frozenset(
     {"q1", "q2", "q3", "q4", "h1", "h2", "spring", "summer", "autumn", "fall", "winter",
      "fruhling", "fruhjahr", "sommer", "herbst", "printemps", "ete", "automne", "hiver",
      "primavera", "verano", "otono", "invierno"}
-    # Names of different months in two languages: November in Polish, October in Croatian.
+    # These names mean different months in two languages: listopad is November in Polish, but
+    # October in Croatian.
     | {"lip", "lis", "listopad", "listopada", "srp"}
 )  # fmt: skip
 _FOLDER: Final = Path(__file__).parent
@@ -121,23 +125,23 @@ _FOLDER: Final = Path(__file__).parent
 
 @functools.cache
 def _months() -> Mapping[str, int]:
-    """Return the months by name, from a file with a month per line, without accents, as in Unicode's CLDR."""
+    """Return the months by name. A line of the file has a month's names from Unicode's CLDR."""
     lines = (_FOLDER / "months.txt").read_text("utf-8").splitlines()
     return {_plain(name): month for month, names in enumerate(lines) for name in names.split()}
 
 
 @functools.cache
 def _words_for_present() -> frozenset[str]:
-    """Return the phrases that mean "ongoing", from `present.txt`, where ", " separates them.
+    """Return the phrases in `present.txt` that mean "ongoing".
 
-    `rendering.words.WORDS` has the words that are printed; each of them is among these.
+    They include the words in `rendering.words.WORDS`, which the service itself writes.
     """
     lines = (_FOLDER / "present.txt").read_text("utf-8").splitlines()
     return frozenset(_plain(words) for line in lines for words in line.split(", "))
 
 
 def _named(text: str) -> WrittenDate | None:
-    """Read `September 2014`, `1. září 2014`, `Sep 1st, 2014`, `1 de septiembre de 2014`."""
+    """Parse dates such as `September 2014`, `1. září 2014`, `Sep 1st, 2014` or `1 de mayo 2014`."""
     order, year, month = "", 0, None
     for word in filter(None, _SEPARATORS.split(text)):
         if re.fullmatch(_YEAR, word):

@@ -1,7 +1,7 @@
-"""Reading an object of a JSON Resume, whose fields may hold anything.
+"""Read the objects of a JSON Resume, whose fields can have any values.
 
-A requested value that cannot be used is reported and left out, as are fields that are never
-requested, so the warnings name everything that was not used.
+Values that cannot be used and fields that are never requested are omitted with a warning, so that
+the warnings name everything that was not used.
 """
 
 import re
@@ -18,21 +18,21 @@ NO_OBJECT = "is not an object: left out"
 
 
 def find_text(value: Any) -> str | None:
-    """Return a text or number as text; None for any other value."""
+    """Return a text or number as text, or None for any other value."""
     if type(value) is str:
         return value
     return str(value) if type(value) is int or type(value) is float else None
 
 
 def is_blank(value: Any) -> bool:
-    """Return whether the value is empty: null, white space, an empty list or object."""
+    """Return whether the value is null, an empty or blank text, or an empty list or object."""
     if type(value) is str:
         return not value or value.isspace()
     return value is None or value == [] or value == {}
 
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2}(?:[-_][A-Za-z0-9]{2,8})?", re.ASCII)
-# One key has to be one of these, so that {"id": "5", "no": "7"} is no text in two languages.
+# At least one key must be in this set, or {"id": "5", "no": "7"} would be a text in two languages.
 _LANGUAGES: Final = frozenset(
     {"ar", "cs", "da", "de", "en", "es", "fi", "fr", "hi", "it", "ja", "ko", "nl", "pl", "pt",
      "ro", "ru", "sv", "tr", "uk", "zh"}
@@ -40,8 +40,7 @@ _LANGUAGES: Final = frozenset(
 
 
 def find_languages(value: Mapping[str, Any]) -> list[str]:
-    """Return the languages that an object gives a value in, `{"en": …, "de": …}`; none if it is
-    another object."""
+    """Return the languages of an object such as `{"en": …, "de": …}`; for other objects, none."""
     if not value or not all(map(_LANGUAGE.fullmatch, value)):
         return []
     if _LANGUAGES.isdisjoint(key[:2] for key in value):
@@ -50,10 +49,10 @@ def find_languages(value: Mapping[str, Any]) -> list[str]:
 
 
 class EntryReader:
-    """An object of a JSON Resume. Its fields are read one by one, each once; blank ones are missing.
+    """An object of a JSON Resume, of which each field is read once. Blank fields count as missing.
 
-    `left` are the fields that were not read yet. `is_mere_text`: the entry is a text instead of an
-    object, and counts as its only field.
+    `left` contains the fields that have not been read yet. `is_mere_text` is true if the entry is a
+    text instead of an object; the text is treated as its only field.
     """
 
     __slots__ = ("findings", "is_mere_text", "left")
@@ -70,8 +69,7 @@ class EntryReader:
         self.is_mere_text = is_mere_text
 
     def _translated(self, name: str, value: Any) -> Any:
-        """Return the English text of a text in several languages, else the first; other values as
-        they are."""
+        """If the value is a text in several languages, return one of them, preferably English."""
         if type(value) is not dict or not (languages := find_languages(value)):
             return value
         chosen = next((key for key in languages if key[:2] == "en"), languages[0])
@@ -81,7 +79,7 @@ class EntryReader:
         return value[chosen]
 
     def find_text(self, *names: str) -> str | None:
-        """Return the text of the first field that has one; report a different text in the others."""
+        """Return the first text in these fields, and warn about different texts in the others."""
         found: str | None = None
         for name in names:
             if (value := self.left.pop(name, None)) is None:
@@ -96,7 +94,9 @@ class EntryReader:
         return found
 
     def texts(self, name: str) -> list[str]:
-        """Return the texts in the field: a list or a single text. A listed object stands for its name."""
+        """Return the texts in the field, which can be a list or a single text.
+
+        If the list contains an object, its name is used."""
         if find_text(self.left.get(name)) is not None:
             return [self.find_text(name) or ""]
         entries = self.iter_objects(name, "name", otherwise=NO_TEXT)
@@ -106,10 +106,10 @@ class EntryReader:
     def iter_objects(
         self, name: str, sole_field: str, *, otherwise: str = NO_OBJECT
     ) -> Iterator[tuple[int, "EntryReader"]]:
-        """Yield the objects listed in the field, each with its position; report other values.
+        """Yield the position and a reader of each object in the list in the field.
 
-        A text counts as an object with only `sole_field`; `otherwise` is the message about any other
-        value. Exhaust the iterator, so that unused fields are reported.
+        A text is read as an object with only `sole_field`; `otherwise` is the warning about any
+        other value. The iterator must be exhausted, since it also reports the unused fields.
         """
         listed = self.left.pop(name, [])
         if type(listed) is not list:
@@ -129,7 +129,7 @@ class EntryReader:
         self.findings.scope.pop()
 
     def inner(self, name: str) -> AbstractContextManager["EntryReader"]:
-        """Open the object in the field, empty if there is none; report any other value."""
+        """Open the object in the field, or an empty object; warn about a value of another type."""
         value = self.left.pop(name, {})
         if type(value) is not dict:
             self.findings.warn(name, NO_OBJECT)
@@ -141,7 +141,7 @@ class EntryReader:
 def opened(
     values: Mapping[str, Any], findings: Findings, *steps: str | int
 ) -> Iterator[EntryReader]:
-    """Open an object at these steps from the open one; report its unused fields after the block."""
+    """Open the object at these steps from the current scope, and report its unused fields."""
     findings.scope.extend(steps)
     entry = EntryReader(values, findings)
     yield entry

@@ -1,7 +1,7 @@
-"""The mapping between JSON Resume and the analyzer format, in both directions.
+"""Define the mapping between JSON Resume and the analyzer format, in both directions.
 
-Fields of JSON Resume are named as in version 1, followed by older names that are read too. The table
-for users, with what does not survive a round trip, is in docs/format.md (JSON Resume).
+Fields of JSON Resume are named as in version 1; the names that follow are older and only read. The
+table for users, and the list of what a round trip changes, are in docs/format.md (JSON Resume).
 """
 
 from collections.abc import Sequence
@@ -29,12 +29,13 @@ from resumes.analyzer.schema import SECTION_TYPES
 
 
 class SectionMapping:
-    """A list of a JSON Resume and the section that its entries become items of.
+    """A list in a JSON Resume, and the section whose items its entries become.
 
-    `key` is the list's name, at the top of a JSON Resume or in its `basics`; `section` the section's
-    type, `heading` its name. Of `parts` only those count whose fields such an item has. An entry that
-    is a text stands for `sole_field`, by default the first. With `needs` the row only reads entries
-    with a text in this field, and only writes a section with this heading.
+    `key` is the list's name at the top level of a JSON Resume or in `basics`. `section` is the
+    section's type, and `heading` its name. Only the `parts` whose fields exist in this section type
+    are used. An entry that is a text is read as the field `sole_field`, by default the first. With
+    `needs`, the row reads only entries with a text in this field, and writes only a section with
+    this heading.
     """
 
     def __init__(
@@ -67,11 +68,11 @@ HEADER: Final[Sequence[Property]] = (
     Home("location", "location"),
     Property("website", "url website"),
 )
-"""The fields of `basics` that are fields of the header."""
+"""The fields of `basics` that correspond to fields of the header."""
 
 SUMMARIES: Final = Paragraphs("text", "summary")
 SUMMARY: Final = SectionMapping("summary", "summaries", 0, SUMMARIES)
-"""The text in `basics`, which becomes a section of one item, or of more if it is long."""
+"""The text in `basics`. It becomes a section with one item, or with several if it is long."""
 
 PROFILES: Final = SectionMapping(
     "profiles",
@@ -81,7 +82,7 @@ PROFILES: Final = SectionMapping(
     Link("link", "url website username"),
     sole_field="url",
 )
-"""The list in `basics`."""
+"""The list of profiles in `basics`."""
 
 _DATES: Final = DateSpan("dateRange", "startDate endDate")
 _RELEASED: Final = Release("dateRange", "releaseDate")
@@ -171,7 +172,7 @@ LISTS: Final = (
         Property("title", "name"),
         Keywords("description", "keywords"),
     ),
-    # A reference in JSON Resume is a testimonial; the section of that name holds contacts.
+    # A reference in JSON Resume is a testimonial, but the section `references` contains contacts.
     SectionMapping(
         "references",
         "quotes",
@@ -183,26 +184,26 @@ LISTS: Final = (
     ),
     SectionMapping("references", "references", 1, Property("name", "name")),
 )
-"""The lists at the top, in the order of the sections made of them."""
+"""The lists at the top level, in the order of the sections that they become."""
 
 ALIKE: Final = (
     SectionMapping("work", "additionalExperiences", 0, *_WORK),
     SectionMapping("publications", "additionalPublications", 0, *_PUBLICATION),
     SectionMapping("skills", "additionalTechnologies", 1, *_SKILL),
 )
-"""Sections that mean the same as another: they are written like it, and read back as that section."""
+"""Sections that each have the same meaning as another section. They are written and read back as that section."""
 
 SPARE: Final = (
     *ALIKE,
     SectionMapping("references", "quotes", 1, Property("author", "name"), heading=_TESTIMONIALS),
 )
-"""The rows that read the entries for which their own section is full."""
+"""The rows for additional entries when the section of a list is full."""
 
 SECTIONS: Final = (SUMMARY, PROFILES, *LISTS, *ALIKE)
-"""The rows for the sections of an analyzer document, in their order."""
+"""The rows for all sections of an analyzer document, in the order of the sections."""
 
 KEYS: Final = (
     "$schema", "basics", "work", "volunteer", "education", "awards", "certificates",
     "publications", "skills", "languages", "interests", "references", "projects", "meta",
 )  # fmt: skip
-"""The top-level names of a JSON Resume, in the order of its schema."""
+"""The top-level names of a JSON Resume, in the order of the schema."""

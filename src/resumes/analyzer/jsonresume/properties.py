@@ -1,8 +1,7 @@
-"""The mappings between fields of analyzer items and of JSON Resume entries, in both directions, with
-the meaning of their values: dates, language levels, networks, places.
+"""Convert the fields of JSON Resume entries to fields of analyzer items, and back.
 
-Each property reads fields of one entry into fields of one item, and writes them back. It is only
-given shown fields to write: texts that are not empty, lists with an entry that is not blank.
+Each property converts fields of an entry to fields of an item, and back. It writes only
+shown fields: texts that are not empty, and lists with at least one entry that is not blank.
 """
 
 import re
@@ -20,7 +19,7 @@ from resumes.analyzer.jsonresume.dates import (
 from resumes.analyzer.jsonresume.entries import NO_PLACE, EntryReader
 from resumes.analyzer.kinds import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 
-# The first row with a word in the text counts, so "limited professional" is 3.
+# The first row with a word in the text determines the level, so "limited professional" is 3.
 _LEVELS: Final = (
     (5, {"native", "bilingual", "c2"}),
     (4, {"fluent", "c1"}),
@@ -31,7 +30,7 @@ _LEVELS: Final = (
 )
 
 FLUENCIES: Final = {5: "Native", 4: "Fluent", 3: "Intermediate", 2: "Basic", 1: "Beginner"}
-"""The words for how well a language is spoken, by level."""
+"""The words for each language level."""
 
 
 NETWORK_ICONS: Final = {
@@ -50,9 +49,9 @@ NETWORK_ICONS: Final = {
 
 _SEPARATOR: Final = ", "
 
-# ISO 3166-1 alpha-2, a code a line.
+# The codes of ISO 3166-1 alpha-2, one per line.
 _COUNTRIES: Final = frozenset(Path(__file__).with_name("countries.txt").read_text("ascii").split())
-# The countries whose code is that of a US state too.
+# The countries whose code is also the code of a US state.
 _NAMES: Final = {
     "AL": "Albania", "AR": "Argentina", "AZ": "Azerbaijan", "CA": "Canada", "CO": "Colombia",
     "DE": "Germany", "GA": "Gabon", "ID": "Indonesia", "IL": "Israel", "IN": "India",
@@ -65,7 +64,7 @@ _CODES: Final = {name: code for code, name in _NAMES.items()}
 
 
 def place_line(city: str | None, region: str | None, country: str | None) -> str:
-    """Return the place on one line; empty if no part of it is known."""
+    """Return the place on one line, or no text if no part of it is known."""
     if country and not region and country in _NAMES:
         if len(city or "") + len(_SEPARATOR) + len(_NAMES[country]) > MAX_TEXT_CHARS:
             return _SEPARATOR.join((city or "", "", country))
@@ -74,11 +73,11 @@ def place_line(city: str | None, region: str | None, country: str | None) -> str
 
 
 def parse_place(line: str) -> Mapping[str, str]:
-    """Return the `city`, `region` and `countryCode` in the line, as far as it has them.
+    """Return the `city`, `region` and `countryCode` that the line contains.
 
-    The parts count by position, and may be empty: `Paris, Île-de-France, FR` is city, region and
-    country. Of two words the second is the country if it can be nothing else. `CA` after a city is
-    read as California, so Canada is written out there.
+    The position determines the part, and parts can be empty: `Paris, Île-de-France, FR` is city,
+    region and country. The second of two parts is the country only if it cannot be a region. After
+    a city, `CA` is read as California, so `place_line` writes out the name of Canada.
     """
     words: list[str] = []
     is_third = False
@@ -92,7 +91,7 @@ def parse_place(line: str) -> Mapping[str, str]:
         country = words[-1] if is_country else _CODES.get(words[-1])
     if country is not None:
         words.pop()
-    # A single word could be any of them: take it for a city.
+    # A single part could be any of them. Treat it as a city.
     region = words.pop() if len(words) > 1 else ""
     place = {"city": _SEPARATOR.join(words), "region": region, "countryCode": country or ""}
     return {name: word for name, word in place.items() if word}
@@ -103,10 +102,10 @@ PARAGRAPH_BREAK = "\n\n"
 
 
 class Property:
-    """A mapping of one text, unless a subclass says otherwise.
+    """A mapping between an item and an entry, by default of one text.
 
-    `fields` are those of the item, `names` those of the entry; both are given as words. A value that
-    is None or empty counts as missing.
+    `fields` are the names of the item's fields, and `names` the names of the entry's fields; both
+    are separated by spaces. A value that is None or empty counts as missing.
     """
 
     def __init__(self, fields: str, names: str) -> None:
@@ -114,30 +113,30 @@ class Property:
         self.names = names.split()
 
     def read(self, entry: EntryReader, /) -> Fields:
-        """Return the text of the first of the names that has one, as the first field."""
+        """Return the first text in the entry's fields as the first field of an item."""
         return {self.fields[0]: entry.find_text(*self.names)}
 
     def write(self, item: Fields, /) -> Fields:
-        """Return the first field of the item under the first name."""
+        """Return the item's first field as the first field of an entry."""
         return {self.names[0]: item.get(self.fields[0])}
 
 
 class Paragraphs(Property):
-    r"""The texts of several items that are one text in a JSON Resume, "\n\n" between them."""
+    r"""The texts of several items, which are one text in a JSON Resume, separated by "\n\n"."""
 
     def join(self, items: Iterable[Fields]) -> str:
-        """Return the text of all items."""
+        """Join the texts of all items."""
         texts = [text for item in items if (text := item.get(self.fields[0], "")).strip()]
         joined = PARAGRAPH_BREAK.join(texts)
         if len(joined) > MAX_TEXT_CHARS:
-            # The break that `divide` looks for is then between two texts or within a text.
+            # Strip the texts, so that `divide` finds a break between two texts or within a text.
             joined = PARAGRAPH_BREAK.join(map(str.strip, texts))
         return joined
 
     def divide(self, text: str) -> list[Fields]:
-        """Return an item for the text, or more if it is longer than an item may be.
+        """Return an item with the text, or several items if the text is too long for one.
 
-        A text that was joined from texts of allowed length is divided into such texts.
+        A text that `join` returned is divided into texts of allowed length.
         """
         parts = [text]
         while len(rest := parts[-1]) > MAX_TEXT_CHARS:
@@ -159,7 +158,7 @@ class Texts(Property):
 
 
 class Highlights(Texts):
-    """A list of texts, with a list of keywords as one more text, joined by commas."""
+    """A list of texts. A list of keywords, joined by commas, is added as another text."""
 
     def read(self, entry: EntryReader, /) -> Fields:
         highlights, keywords = map(entry.texts, self.names)
@@ -172,10 +171,10 @@ class Highlights(Texts):
 
 
 class Keywords(Texts):
-    """A list of texts that is one text in the analyzer format, joined by commas.
+    """A list of texts, which is one text joined by commas in the analyzer format.
 
-    A text with many commas is written as a single entry: a list of all words would be longer than a
-    JSON Resume may be.
+    A text with too many commas is written as a single entry, since the list of its words would have
+    more entries than a list may have.
     """
 
     def read(self, entry: EntryReader, /) -> Fields:
@@ -188,7 +187,7 @@ class Keywords(Texts):
 
 
 class Joined(Property):
-    """Several texts that are one in the analyzer format, in the order of the names: `Bachelor, Physics`."""
+    """Several texts, which are one text in the analyzer format: `Bachelor, Physics`."""
 
     SEPARATOR: ClassVar = ", "
 
@@ -200,9 +199,9 @@ class Joined(Property):
         return dict(zip(self.names, self.split(item.get(self.fields[0], "")), strict=True))
 
     def split(self, text: str) -> Sequence[str]:
-        """Return the separate texts, one for each name, empty if there is none."""
+        """Return one text for each name; missing texts are empty."""
         first, _, rest = text.partition(self.SEPARATOR)
-        # A text that begins with a separator stays whole, or it would lose it when joined again.
+        # Do not split a text that begins with a separator: joining it would drop the separator.
         return (first, rest) if first.strip() else (text, "")
 
 
@@ -215,9 +214,10 @@ class Issuer(Joined):
 
 
 class Award(Joined):
-    """Awarder, date and summary around the first date: `Time - 2014-11-01 - For physics`.
+    """An awarder, a date and a summary: `Time - 2014-11-01 - For physics`.
 
-    A text without a date is all summary, since a dash in it may mean anything.
+    The first date separates the parts. Without a date, the text is only a summary: a dash in it can
+    mean anything.
     """
 
     SEPARATOR = " - "
@@ -232,9 +232,9 @@ class Award(Joined):
 
 
 class Score(Property):
-    """A grade; written with the highest possible grade, if that is known: `3.7/4.0`.
+    """A grade, which is written with the highest possible grade if that is known: `3.7/4.0`.
 
-    It is read as a grade without a maximum, unless that would be too long.
+    The text is read as a grade without a maximum, unless it is too long for that.
     """
 
     def read(self, entry: EntryReader, /) -> Fields:
@@ -250,7 +250,7 @@ class Score(Property):
 
 
 class Location(Property):
-    """A place on one line; an object with city, region and country, or only an address, is read too."""
+    """A place on one line. An object with city, region and country, or an address, is also read."""
 
     def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.left.get("location")) is not dict:
@@ -262,17 +262,17 @@ class Location(Property):
 
 
 class Home(Location):
-    """A place that is an object with city, region and country in a JSON Resume."""
+    """A place that a JSON Resume contains as an object with city, region and country."""
 
     def write(self, item: Fields, /) -> Fields:
         return {"location": parse_place(item.get("location", ""))}
 
 
 class DateSpan(Property):
-    """A period. Without an end it is ongoing.
+    """A period. A JSON Resume has no end date if the period is ongoing.
 
-    In the analyzer format a span that neither ends nor is ongoing is shown as its beginning only, so
-    it is written as one that ends where it begins.
+    In the analyzer format, a period may have no end without being ongoing, and only its beginning
+    is shown. It is written with an end that equals the beginning.
     """
 
     def read(self, entry: EntryReader, /) -> Fields:
@@ -292,7 +292,7 @@ class DateSpan(Property):
 
 
 class Release(Property):
-    """A single date, which is the beginning of a date range; it is never ongoing."""
+    """A single date. It is the beginning of a date range that is not ongoing."""
 
     def read(self, entry: EntryReader, /) -> Fields:
         return {"dateRange": _read_date(entry, "releaseDate", "from")}
@@ -303,9 +303,9 @@ class Release(Property):
 
 
 def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
-    """Return the fields of a `dateRange` for its beginning ("from") or end ("to").
+    """Return the fields for the beginning ("from") or end ("to") of a `dateRange`.
 
-    A text that cannot be read as a date is reported.
+    A text that cannot be read as a date causes a warning.
     """
     text = entry.find_text(name)
     if text is None:
@@ -323,9 +323,9 @@ def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
 
 
 class Fluency(Property):
-    """How well a language is spoken: the words as they are, and the level that they mean, if known.
+    """A language level. Its words are read unchanged, and also as a number if they are known.
 
-    The words are written; if there are none, those for the level.
+    Without words, `FLUENCIES` determines the words to write for the level.
     """
 
     def read(self, entry: EntryReader, /) -> Fields:
@@ -339,7 +339,7 @@ class Fluency(Property):
 
 
 class Network(Property):
-    """A social network: its name is the title, from which the icon follows; the icon is not written."""
+    """A social network. Its name is the title and determines the icon, which is not written."""
 
     def read(self, entry: EntryReader, /) -> Fields:
         network = entry.find_text("network") or ""
@@ -348,10 +348,10 @@ class Network(Property):
 
 
 class Link(Property):
-    """The address of a profile, or the user's name if there is none.
+    """The address of a profile, or the username if there is no address.
 
-    A name next to an address is left out, and reported unless the address contains it. A link that
-    cannot be an address is written as a name.
+    If both exist, the username is omitted, with a warning unless the address contains it. A link
+    that cannot be an address is written as a username.
     """
 
     def read(self, entry: EntryReader, /) -> Fields:

@@ -1,15 +1,16 @@
-"""Versions of the store's tables: Alembic, on the caller's connection.
+"""Revisions of the store's tables, with Alembic on the caller's connection.
 
-A new store is created with the tables of `resumes.store.schema`. Revisions bring an older store to the
-same tables; they are in `versions/`, one series for all engines. The steps of each engine before and
-after them are in `resumes.store.sqlite.files` and `resumes.store.postgresql.store`.
+A new store is created with the tables of `resumes.store.schema`. Revisions upgrade the tables of an
+older store to the same state; they are in `versions/`, and are the same for all engines. The steps
+of each engine before and after revisions are in `resumes.store.sqlite.files` and
+`resumes.store.postgresql.store`.
 
-A revision may name the oldest program that can use the store after it, by that program's revision:
+A revision may specify the oldest program that can still use the store, by that program's revision:
 
     oldest_program = "0001"
 
-Nodes of that version can then run alongside new nodes, while the nodes of a server are replaced one by
-one. After a revision that names none, older programs cannot use the store.
+While the nodes of a service are replaced one by one, nodes with that version can then run alongside
+new nodes. After a revision without `oldest_program`, older programs cannot use the store.
 """
 
 from pathlib import Path
@@ -23,15 +24,15 @@ FOLDER = Path(__file__).parent
 
 
 def list_revisions() -> list[str]:
-    """Return all revisions, oldest first. A file's name begins with its revision, which is numbered."""
+    """Return all revisions, oldest first. File names begin with the numbers of revisions."""
     return sorted(file.name.partition("_")[0] for file in (FOLDER / "versions").glob("[0-9]*.py"))
 
 
 def find_state(connection: Connection, label: str) -> str:
     """Return whether the store is "empty", "older" or "current".
 
-    Raises StoreIncompatible for a revision that this program does not know, as a newer one made it, and
-    for tables without a revision, as in a dump of only the schema.
+    Raises StoreIncompatible if a newer program has upgraded the store to an unknown revision, or if
+    the tables have no revision, as in a dump of only the schema.
     """
     if not inspect(connection).has_table("alembic_version"):
         return "empty"
@@ -43,14 +44,14 @@ def find_state(connection: Connection, label: str) -> str:
         return "older"
     if revision is None:
         raise StoreIncompatible(
-            f"The store {label} has tables, but no version of them: it was not copied whole. Copy it "
-            "with its rows"
+            f"The store {label} has tables, but no schema version: the copy is incomplete. Copy the whole "
+            "store again"
         )
     raise StoreIncompatible(describe_newer(label, revision))
 
 
 def describe_newer(label: str, revision: str) -> str:
-    """Return the message about a store with a revision that this program does not know."""
+    """Return the error message for a store whose revision this program does not know."""
     return (
         f"The store {label} was created by a newer version (schema {revision}, this program supports "
         f"{list_revisions()[-1]}). Update resume-service"
@@ -58,11 +59,11 @@ def describe_newer(label: str, revision: str) -> str:
 
 
 def run(connection: Connection) -> None:
-    """Create the tables of a new store, or upgrade those of an older one to the newest revision.
+    """Create the tables of a new store, or upgrade an older store to the newest revision.
 
-    Everything is done in the caller's transaction.
+    All changes are made in the caller's transaction.
     """
-    # Alembic takes a tenth of a second to import, and a current store never needs it.
+    # Import Alembic only here: it takes a tenth of a second, and current stores do not need it.
     from alembic import command
     from alembic.config import Config
     from alembic.script import ScriptDirectory

@@ -1,1 +1,1 @@
-"""A store in a SQLite file, written by one thread."""
+"""A store in a SQLite file. In each process, one thread writes to it."""

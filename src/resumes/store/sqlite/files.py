@@ -1,9 +1,9 @@
-"""Operations on whole SQLite files: open or create a store, upgrade it, copy a store in use, examine a
-file, and put a file into place atomically.
+"""Operations on SQLite files: open or create a store, upgrade it, copy a store in use, examine a
+file, and replace a file atomically.
 
-Exactly one of the processes that need a store creates or upgrades it. No store is opened as a file while
-this process has it open as a database, since that would drop its locks (pitfalls S1). A file gets its
-final name when it is complete and on the disk.
+If several processes need a store, exactly one of them creates or upgrades it. A process that has a
+store open never opens its file directly, since that would drop the store's locks (pitfalls S1). A
+file gets its final name only when it is complete and on the disk.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ from resumes.text import escaped
 # Opening
 
 OPEN_TIMEOUT_S = 20.0
-"""How long opening waits for another process that is creating or migrating the store."""
+"""How long opening a store waits for another process that is creating or upgrading it."""
 
 RETRY_DELAY_S = 0.02
 """The delay before each retry."""
@@ -53,21 +53,22 @@ def open_file(
     read_cache_bytes: int | None = None,
     timeout_s: float = OPEN_TIMEOUT_S,
 ) -> SqliteStore:
-    """Open the store in a file, created or upgraded first when `upgrade` allows. Waits up to
-    `timeout_s` seconds for another process that creates it, or has it open.
+    """Open the store in a file; with `upgrade`, create or upgrade it first if necessary.
 
-    Raises StoreIncompatible and StoreUnavailable.
+    Wait up to `timeout_s` seconds for other processes that are creating the store, or have it open
+    when it must be upgraded. Raises StoreIncompatible and StoreUnavailable.
     """
     check_place(path)
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. Create one with `resumes up`")
-    refuse_second_name(path)  # before SQLite opens it and applies a log that is out of date
+    refuse_second_name(path)  # before SQLite opens it and may apply an outdated log
     if path.exists() and path.stat().st_size > 0:
         try:
-            # Check it before a lock file is created next to a file that is not a store.
+            # Check the file first, so that no lock file is created next to a file that is no store.
             _state(sqlite_engine(path, transactions=False), path)
         except DRIVER_ERRORS as error:
-            # Another process may be creating the store: other errors are raised by the check in the lock.
+            # Ignore other errors, since another process may be creating the store: the check with
+            # the lock held raises them.
             explained = explain(error, path)
             if isinstance(explained, StoreIncompatible):
                 raise explained from error
@@ -86,7 +87,7 @@ def open_file(
 
 
 def _life_lock(path: Path) -> FileLock:
-    """Return the lock that is held as long as a store is open. Raises StoreUnavailable."""
+    """Return the lock that a process holds while it has the store open. Raises StoreUnavailable."""
     try:
         return FileLock(path.with_name(path.name + ".lock"))
     except OSError as error:
@@ -97,7 +98,7 @@ def _life_lock(path: Path) -> FileLock:
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:
-    """Bring the file up to date, unless another process does, and then hold `life` shared."""
+    """Upgrade the file, unless another process does; then hold `life` as a shared lock."""
     ends_at = time.monotonic() + timeout_s
     engine = sqlite_engine(path, transactions=False)
     while True:
@@ -111,8 +112,8 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
             raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
         if life.acquire(timeout_s=0):
             break
-        # Another process holds it, perhaps one that wants to upgrade too. Release it, so that one of
-        # them gets it.
+        # Another process holds the lock, and may also be trying to upgrade. Release the lock, so
+        # that one of the processes can get it exclusively.
         holders = life.holders()
         life.release()
         if time.monotonic() > ends_at:
@@ -129,7 +130,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
             connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
             connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
         upgrade_file(path)
-    _share(life, path, 0)  # not atomic: another process may be replacing the store now
+    _share(life, path, 0)  # not atomic: another process may replace the store first
 
 
 def _share(life: FileLock, path: Path, timeout_s: float) -> None:
@@ -138,7 +139,7 @@ def _share(life: FileLock, path: Path, timeout_s: float) -> None:
 
 
 def _state(engine: Engine, path: Path) -> str:
-    """Return "empty", "older" or "current". Raises StoreIncompatible otherwise."""
+    """Return "empty", "older" or "current". Raises StoreIncompatible for all other files."""
     with engine.connect() as connection:
         application_id = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
         tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
@@ -157,16 +158,16 @@ def _state(engine: Engine, path: Path) -> str:
 def create_private(path: Path) -> None:
     """Create an empty file that only its owner may read. Raises FileExistsError.
 
-    Call it before SQLite creates the file, as SQLite only obeys the umask.
+    Call this before SQLite creates the file, because SQLite uses the permissions of the umask.
     """
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def upgrade_file(path: Path, *, backs_up: bool = True) -> None:
-    """Bring the store to the newest revision; on any error it is unchanged.
+    """Upgrade the store to the newest revision. After any error, it is unchanged.
 
-    The caller holds the store exclusively. A store that is not empty is backed up first, as
-    `<name>.before-<revision>`, next to it. Raises StoreUnavailable if that fails.
+    The caller must hold the lock exclusively. A store that is not empty is first backed up next to
+    it, as `<name>.before-<revision>`. Raises StoreUnavailable if that fails.
     """
     with sqlite_engine(path, transactions=True).connect() as connection:
         state = migrations.find_state(connection, str(path))
@@ -195,7 +196,7 @@ def upgrade_file(path: Path, *, backs_up: bool = True) -> None:
 
 def _row_counts(connection: Connection) -> dict[str, int]:
     tables = connection.execute(
-        # Without the search index, whose rows are made from others, and what is inside virtual tables.
+        # Leave out the search index, which is derived, and tables inside virtual tables.
         text(
             "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
             " AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'search_%' AND name != 'alembic_version'"
@@ -210,12 +211,12 @@ def _row_counts(connection: Connection) -> dict[str, int]:
 # Copying and examining
 
 PROGRESS_STEPS: Final = 2_000
-"""The number of SQLite's steps between two reports of progress."""
+"""The number of SQLite instructions between two reports of progress."""
 
 SCRATCH_PREFIX: Final = ".resumes-"
 SCRATCH_SUFFIX: Final = ".scratch"
 IN_USE: Final = "in-use"
-"""The file in a scratch folder that is locked for as long as its process lives."""
+"""The name of the file in a scratch folder that the folder's process keeps locked."""
 
 
 @contextlib.contextmanager
@@ -224,8 +225,8 @@ def scratch_in(
 ) -> Iterator[Path]:
     """Create a private folder in `parent`, and remove it after the block.
 
-    The folders of killed processes are removed first, since each may have a copy of a whole store.
-    Raises `refused` with a sentence if no folder can be created.
+    The folders of killed processes are removed first, because each may contain a complete copy of a
+    store. Raises `refused` with a message if the folder cannot be created.
     """
     _remove_abandoned(parent)
     with contextlib.ExitStack() as made:
@@ -235,9 +236,9 @@ def scratch_in(
             )
             made.callback(shutil.rmtree, folder, ignore_errors=True)
             lock = made.enter_context(contextlib.closing(FileLock(folder / "new")))
-            with contextlib.suppress(OSError):  # without locks, no abandoned folder is removed
+            with contextlib.suppress(OSError):  # without locks, abandoned folders are not removed
                 lock.acquire(timeout_s=0)
-            lock.path.rename(folder / IN_USE)  # locked before others can find it
+            lock.path.rename(folder / IN_USE)  # locked before other processes can find it
         except OSError as error:
             raise refused(
                 f"Cannot write to {parent}: {error.strerror}. Choose another folder"
@@ -246,7 +247,7 @@ def scratch_in(
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove the folders of killed processes of this user; leave what cannot be removed."""
+    """Remove the folders of this user's killed processes, as far as possible."""
     with contextlib.suppress(OSError):
         for folder in parent.glob(f"{SCRATCH_PREFIX}*{SCRATCH_SUFFIX}"):
             found = folder.lstat()
@@ -261,8 +262,7 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 def refuse_stray_logs(path: Path) -> None:
-    """Raise Conflict if there is a log for the path but no file: SQLite would apply it to the next file
-    (pitfalls S22)."""
+    """Raise Conflict if the path has a log: SQLite would apply it to a new file (pitfalls S22)."""
     for log in (path.with_name(path.name + ending) for ending in JOURNALS):
         if os.path.lexists(log):
             raise Conflict(
@@ -274,8 +274,8 @@ def refuse_stray_logs(path: Path) -> None:
 def exclude_others(path: Path, purpose: str) -> Iterator[None]:
     """Prevent other processes from opening the store during the block.
 
-    Raises StoreUnavailable, naming the process, if one has it open. `purpose` is the command to run
-    again then.
+    Raises StoreUnavailable if other processes have it open. The message names them, and the command
+    (`purpose`) to repeat.
     """
     with contextlib.closing(_life_lock(path)) as life:
         if not life.acquire(timeout_s=0):
@@ -288,11 +288,11 @@ def exclude_others(path: Path, purpose: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def transaction_in(path: Path, *, draft_of: Path | None = None) -> Iterator[Connection]:
-    """Yield a connection to a store that no other process uses, in one transaction that is committed
-    after the block.
+    """Yield a connection to a store that no other process uses, in one transaction.
 
-    A draft keeps no log, since it is useless after an error or a kill; errors name the file that it is
-    to become. Raises StoreUnavailable and StoreIncompatible.
+    The transaction is committed after the block. A draft has no journal, because it is useless
+    after an error or a crash; errors name `draft_of`, the file that the draft will become. Raises
+    StoreUnavailable and StoreIncompatible.
     """
     try:
         with sqlite_engine(path, transactions=True).connect() as connection:
@@ -305,7 +305,7 @@ def transaction_in(path: Path, *, draft_of: Path | None = None) -> Iterator[Conn
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:
-    """Raise StoreUnavailable if the folder has no space for a file of this size."""
+    """Raise StoreUnavailable if the folder does not have enough space for a file of this size."""
     needed_bytes += MIN_FREE_BYTES
     free = free_bytes(folder)
     if free < needed_bytes:
@@ -316,16 +316,18 @@ def check_room(folder: Path, needed_bytes: int) -> None:
 
 
 def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]) -> None:
-    """Write a compact copy of the store at one moment; others can read and write during this.
+    """Write a compact snapshot of the store; meanwhile, other processes can read and write.
 
-    A page-by-page backup would begin again after each write (pitfalls S11). `on_progress` is called with
-    the number of bytes written; its exceptions end the copy. Raises StoreUnavailable.
+    A page-by-page backup would start again after each write (pitfalls S11). `on_progress` is called
+    with the number of bytes written; if it raises an exception, the copy is cancelled and the
+    exception is raised here. Raises StoreUnavailable.
     """
     create_private(copy)
     raised: list[BaseException] = []
 
-    # The driver drops its callback's exception, and ends the statement. Ctrl-C would mostly be raised
-    # as a function is entered, before any `try` in it; a generator at its `yield` is inside its `try`.
+    # If a callback raises an exception, the driver cancels the statement and drops the exception.
+    # Ctrl-C is usually raised when a function is entered, before a `try` in it. A generator is
+    # already inside its `try` when it continues after a `yield`.
     def report() -> Iterator[int]:
         try:
             while True:
@@ -347,8 +349,10 @@ def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]
 
 
 def find_foreign_code(connection: Connection) -> list[tuple[str, str]]:
-    """Return the triggers and views of a store, which no store of ours has: a description of each, and
-    the SQL that removes it."""
+    """Return a description of each trigger and view in the store, and the SQL to remove it.
+
+    Stores of this program have neither.
+    """
     rows = connection.exec_driver_sql(
         "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY type, name"
     ).all()
@@ -361,10 +365,10 @@ def find_foreign_code(connection: Connection) -> list[tuple[str, str]]:
 
 
 def examine(path: Path, shown: Path) -> None:
-    """Raise StoreIncompatible unless the file is a store of ours, undamaged, not newer than this
-    program, and without foreign triggers and views; set its journal mode to WAL.
+    """Raise StoreIncompatible unless the file is an undamaged store of this program, is not newer
+    than the program, and has no triggers and views; set its journal mode to WAL.
 
-    `shown` is its path in errors.
+    `shown` is the file's path in messages.
     """
     try:
         with sqlite_engine(path, transactions=False).connect() as connection:
@@ -378,7 +382,7 @@ def examine(path: Path, shown: Path) -> None:
                 )
             result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
             if result != "ok":
-                found = result.splitlines()[-1]  # the first may say which database
+                found = result.splitlines()[-1]  # the first line may name the database
                 raise StoreIncompatible(f"{shown} is damaged: {found}. Use another file")
             if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
                 raise StoreIncompatible(
@@ -391,18 +395,19 @@ def examine(path: Path, shown: Path) -> None:
 
 
 def is_closed(path: Path) -> bool:
-    """Return whether the whole database is in its file, and nothing in its log."""
+    """Return whether the database file is complete, because there is no log or the log is empty."""
     log = path.with_name(path.name + LOGS[0])
     return not log.exists() or log.stat().st_size == 0
 
 
 def exchange(new: Path, path: Path, kept: Path) -> bool:
-    """Put the new file at `path`, and rename the old file to `kept`, with its log or journal, even if
-    that was left there without a file. Return whether there was a file.
+    """Move the new file to `path`, and return whether it replaced an old file there.
 
-    A process that dies during this leaves the old file at `path`, perhaps with its log already at
-    `kept`, or, on a disk without hard links, no file there. If the old file also has the name `kept`,
-    it is not opened until one of the names is gone; another exchange does that.
+    The old file is renamed to `kept`, together with its log or journal, which is renamed even if
+    there is no old file. If the process dies meanwhile, the old file is still at `path`, although
+    its log may already be at `kept`; on a disk without hard links, `path` may not exist. If the old
+    file then has both names, it cannot be opened until one name is removed, which the next exchange
+    does.
     """
     flush(new)
     is_replaced = path.exists()

@@ -1,7 +1,7 @@
-"""The first rows of a list, read directly from the file: a terminal UI shows them until the store is open.
+"""The first rows of a list, read directly from the file; the terminal UI shows them at first.
 
-Importing SQLAlchemy and the tables takes longer than a reader wants to wait. The store is then opened
-and checked as usual, and its own rows replace these.
+Importing SQLAlchemy and the tables takes longer than users want to wait. Meanwhile, the store is
+opened and checked as usual; then its rows replace these.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.place import APPLICATION_ID, check_place, refuse_second_name
 
 TIMEOUT_S: Final = 0.2
-"""How long reading may take; the query of a foreign file might never end."""
+"""How long reading may take. In a file of another program, a query might run forever."""
 
 STEPS: Final = 1_000
-"""The number of SQLite's steps between two checks of the clock."""
+"""The number of SQLite instructions between two checks of the clock."""
 
 _ACCOUNT: Final = """
     SELECT id, name FROM accounts JOIN account_usage ON account_id = id
@@ -35,17 +35,17 @@ _ROWS: Final = f"""
 
 
 class FirstRows(NamedTuple):
-    """The name of an account, and its oldest resumes."""
+    """The name of an account and its oldest resumes."""
 
     account: str
     rows: Sequence[Entry]
 
 
 def read_first_rows(path: Path, account: str | None, count: int) -> FirstRows | None:
-    """Return at most `count` rows of this account, or of the first one that holds resumes.
+    """Return at most `count` rows of this account, or of the first account with resumes.
 
-    None if there are none, or if they cannot be read immediately for any reason; opening the store
-    raises the error.
+    Return None if there are no rows or they cannot be read immediately; opening the store will
+    raise the error.
     """
     try:
         check_place(path)
@@ -60,7 +60,7 @@ def read_first_rows(path: Path, account: str | None, count: int) -> FirstRows | 
 def _read(connection: Any, account: str | None, count: int) -> FirstRows | None:
     ends_at = time.monotonic() + TIMEOUT_S
     connection.set_progress_handler(lambda: time.monotonic() > ends_at, STEPS)
-    # The file may be foreign, so no code in its schema may run.
+    # The file may belong to another program, so no code in its schema may run.
     connection.execute("PRAGMA trusted_schema=OFF")
     if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
         return None
@@ -72,6 +72,6 @@ def _read(connection: Any, account: str | None, count: int) -> FirstRows | None:
 
 
 def _is_text(entry: Entry) -> bool:
-    """Return whether all text fields are text, which SQLite does not guarantee for a damaged file."""
+    """Return whether all text fields contain text; in a damaged file, they may not."""
     required = (entry.id, entry.filename, entry.created_at, entry.updated_at)
     return None not in required and all(isinstance(value, str | None) for value in entry)

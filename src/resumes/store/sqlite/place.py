@@ -1,4 +1,4 @@
-"""Checks of a store's path, made before SQLite opens the file. Needs no SQLAlchemy."""
+"""Checks of a store's path before SQLite opens the file. This module does not import SQLAlchemy."""
 
 import contextlib
 import os
@@ -12,27 +12,27 @@ from resumes.filesystems import OF_A_HOST, SHARED, find_kind, is_mount_point
 from resumes.output_files import SIDE_FILES, check_name
 
 APPLICATION_ID = 0x52534D45
-"""The mark of our databases in the file's header ("RSME")."""
+"""The mark of this program's databases in the file header ("RSME")."""
 
 LOGS: Final = ("-wal", "-shm")
-"""The suffixes of a database's log and the log's index. They belong to the file: SQLite would apply a
-log without its file to the next file with the same name."""
+"""The suffixes of a database's log and of the log's index. If the database is removed without its
+log, SQLite applies the log to the next file with the same name."""
 
 _KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def check_place(path: Path) -> None:
-    """Raise StoreUnavailable unless a store can be at this path, and Conflict for a name that belongs to
-    another database."""
+    """Raise StoreUnavailable if no store can be at this path, and Conflict for a reserved name."""
     if not path.parent.is_dir():
         raise StoreUnavailable(
             f"Folder not found: {path.parent}. Create it, or choose another database"
         )
     refuse_special_files(path)
     check_name(path)
-    # Processes coordinate through shared memory, which belongs to one machine: two machines would
-    # damage the file or its log (SQLite's "Write-Ahead Logging", 1). A folder shared by a host is allowed,
-    # though doctor mentions it: containers may have nothing else, and the host does not use it.
+    # Processes coordinate through shared memory of one machine, so two machines would damage the
+    # file or its log (section 1 of SQLite's "Write-Ahead Logging"). A folder that a host shares
+    # with a container is allowed, although doctor warns about it: the container may have no other
+    # disk, and the host does not use the file.
     for place in (path, path.parent):
         kind = find_kind(place)
         if kind is not None and SHARED.get(kind, OF_A_HOST) != OF_A_HOST:
@@ -44,8 +44,8 @@ def check_place(path: Path) -> None:
 
 
 def refuse_special_files(path: Path) -> None:
-    """Raise StoreUnavailable if a pipe, a folder or the like has the name of a store's file, or of one
-    of its other files: SQLite would remove a pipe, or wait forever for its writer."""
+    """Raise StoreUnavailable if the store's file, or a file that belongs to it, is a pipe, a folder
+    or another special file: SQLite would remove a pipe, or wait forever for its writer."""
     for file in (path, *(path.with_name(path.name + ending) for ending in SIDE_FILES)):
         with contextlib.suppress(OSError):
             mode = file.stat().st_mode
@@ -58,22 +58,22 @@ def refuse_special_files(path: Path) -> None:
 
 
 def refuse_second_name(path: Path) -> None:
-    """Raise StoreUnavailable if a store's file, or its log, can be opened under another name too.
+    """Raise StoreUnavailable if a store's file or its log can also be opened under another name.
 
-    Such a file has more than one hard link, as from a snapshot by `cp -al`. The log counts too: SQLite
-    reads any file with the log's name, and two files that share a log take each other's commits for
-    their own.
+    Such a file has several hard links, for example after a snapshot with `cp -al`. The log is
+    checked because SQLite reads any file with the log's name: if two stores share a log, each of
+    them reads the other's commits as its own.
     """
     for file in (path, *logs_of(path)):
-        # If it is missing or cannot be seen, opening it will raise the error.
+        # If the file is missing or cannot be accessed, opening it will raise the error.
         with contextlib.suppress(OSError):
             if file.stat().st_nlink > 1:
                 raise StoreUnavailable(describe_second_name(file))
 
 
 def refuse_mount_point(path: Path) -> None:
-    """Raise StoreUnavailable if the file itself is mounted, like a container's volume of a single file:
-    it has another name that cannot be seen from here."""
+    """Raise StoreUnavailable if the file itself is a mount point, like a container's single-file
+    volume: it then has another name, which this process cannot see."""
     if is_mount_point(path):
         raise StoreUnavailable(
             f"The database {path} is a mount point, so its log is elsewhere and commits can be lost. "
@@ -87,7 +87,7 @@ def logs_of(path: Path) -> list[Path]:
 
 
 def describe_second_name(file: Path) -> str:
-    """Return the message about a file that has two names."""
+    """Return the error message for a file that has two names."""
     what = "log" if file.name.endswith(LOGS) else "database"
     others: list[str] = []
     with contextlib.suppress(OSError), os.scandir(file.parent) as entries:

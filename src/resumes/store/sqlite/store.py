@@ -29,35 +29,35 @@ from resumes.store.write_queue import not_text
 logger = logging.getLogger("resumes.store")
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
-"""A log that has grown to this size is copied into the store."""
+"""The size at which the log is copied into the store."""
 
 CHECKPOINT_INTERVAL_S = 0.5
-"""The minimum interval: the log's file keeps its size, so its size alone would always ask for it."""
+"""The minimum interval between checkpoints: the log file does not shrink after a checkpoint."""
 
 MIN_FREE_BYTES = 64 * 1024
-"""With less free space, a store cannot even be opened: its log and index need some."""
+"""The minimum free space to open a store, because its log and the log's index need some."""
 
 TRUNCATE_BYTES = 32 * 1024 * 1024
-"""A log that has grown to this size is truncated as well."""
+"""The size above which the log is also truncated."""
 
 TRUNCATE_INTERVAL_S = 1.0
 """The minimum interval between two truncations."""
 
 BUSY_TIMEOUT_MS = 2_000
-"""How long SQLite itself waits for a writer that does not use the file lock (a shell, a backup)."""
+"""How long SQLite waits for a writer without the file lock, such as a shell or a backup."""
 
 INTERRUPT_INTERVAL_S = 0.05
-"""How long `close` waits for a reading thread before it interrupts the thread again."""
+"""How long `close` waits for a reading thread before it interrupts its statement again."""
 
 CACHE_BYTES = 16_000 * 1024
 """The maximum size of a connection's page cache."""
 
 
 class Identity:
-    """The files of an open store, as they are when this is created. Any thread may check them.
+    """The files of an open store at the time of opening it. Any thread may check them.
 
-    A file that was removed or replaced once counts as lost for good, since another program may have
-    created or changed the present file.
+    A file that was removed or replaced is treated as lost permanently, because another program may
+    have created or changed the file that is there now.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,22 +68,26 @@ class Identity:
         self._noticing = threading.Lock()
         self._lost: str | None = None
         self._doubled: str | None = None
-        """The file that had a second name at the last check; None if none had."""
+        """The file that had a second name at the last check, or None."""
 
     def check_in_place(self) -> int:
-        """Return how many hard links the file has. Raises StoreUnavailable if the name is no longer that of
-        the open file: writes to it would be lost, so no call succeeds until a restart."""
+        """Return the number of hard links of the file.
+
+        Raises StoreUnavailable if the open file no longer has this name. Its writes would be lost,
+        so all calls fail until a restart.
+        """
         return self._check(self._name)
 
     def check(self) -> None:
-        """Raise StoreUnavailable unless the file has its name, and no other. A second name is an error for
-        as long as it exists."""
+        """Raise StoreUnavailable if the file has lost its name, or while it has a second name."""
         if self.check_in_place() > 1 or self._doubled is not None:
             self.check_all()
 
     def check_all(self) -> None:
-        """Check the log and the log's index too, if there were any. Raises StoreUnavailable; if only these
-        are lost, closing the store still copies the log into the file."""
+        """Check the file, its log and the log's index, if these existed. Raises StoreUnavailable.
+
+        If only the log or its index is lost, closing the store still copies the log into the file.
+        """
         links = [(self._check(name), name) for name in self._ids]
         doubled = next((name for count, name in links if count > 1), None)
         with self._noticing:
@@ -98,12 +102,12 @@ class Identity:
             logger.warning("The files of the store %s no longer have a second name", self._path)
 
     def check_known(self) -> None:
-        """Raise StoreUnavailable if an earlier check found a file lost, without another check."""
+        """Raise StoreUnavailable if an earlier check found that a file is lost."""
         if self._lost is not None:
             raise StoreUnavailable(self._lost)
 
     def _check(self, name: str) -> int:
-        """Return how many hard links the file has."""
+        """Return the number of hard links of the file."""
         self.check_known()
         try:
             found = os.stat(name)  # noqa: PTH116  (twice for every commit)
@@ -111,7 +115,7 @@ class Identity:
                 return found.st_nlink
         except FileNotFoundError:
             what = "removed or renamed"
-        except OSError as error:  # any of them may be temporary
+        except OSError as error:  # such an error may be temporary
             raise StoreUnavailable(
                 f"The store {self._path} cannot be checked ({error.strerror}), so nothing was "
                 "done; try again"
@@ -120,10 +124,10 @@ class Identity:
             what = "replaced by another file"
         remedy = "put the file back or restore a backup of the store, "
         if name != self._name:
-            self.check_in_place()  # which says more, if it is gone by now
+            self.check_in_place()  # its error is more helpful if that file is lost too
             remedy = ""
         with self._noticing:
-            if self._lost is None:  # the first error is raised each time
+            if self._lost is None:  # always raise the first error
                 self._lost = (
                     f"{name} was {what} while the store was in use, so nothing is read or written "
                     f"anymore. Stop every program that uses it, {remedy}then start them again"
@@ -133,15 +137,16 @@ class Identity:
 
 
 def _id_of(name: str) -> tuple[int, int]:
-    """Return device and inode, by which SQLite identifies files too."""
+    """Return the device and the inode, by which SQLite also identifies files."""
     found = os.stat(name)  # noqa: PTH116  (as in Identity)
     return found.st_dev, found.st_ino
 
 
 class SqliteStore(Store):
-    """A store in a file. `life` is held shared as long as it is open.
+    """A store in a file. The shared lock `life` is held while it is open.
 
-    Once a check finds the file removed or replaced, all reads and writes raise StoreUnavailable.
+    After a check has found that the file was removed or replaced, all reads and writes raise
+    StoreUnavailable.
     """
 
     engine_info = {"sqlite": str(dbapi.sqlite_version)}  # noqa: RUF012
@@ -153,13 +158,14 @@ class SqliteStore(Store):
         self.path = path
         self._log = path.with_name(path.name + LOGS[0])
         self._life = life
-        # The writer thread waits for other writers itself; an event loop that begins a turn must not.
+        # SQLite must not wait for other writers: the writer thread waits itself, and an event loop
+        # that begins a turn must not wait.
         self._write_connection = sqlite_engine(path, transactions=True, waits=False).connect()
-        self._identity = Identity(path)  # now that the log exists
+        self._identity = Identity(path)  # created now because the log exists
         self._reading = _Reading(path, self._identity, read_cache_bytes)
         self._write_lock = FileLock(path.with_name(path.name + ".writer"))
         self._checked_s = self._truncated_s = 0.0
-        """When the log was last checked, and truncated, on the monotonic clock."""
+        """The monotonic times when the log was last checked and last truncated."""
         self._checkpoint_log = LogOnce("The store's log can be checkpointed again")
         writer = SqliteWriter(
             self._write_connection,
@@ -183,7 +189,7 @@ class SqliteStore(Store):
                 driver(connection).execute("ROLLBACK")
 
     async def fetch_async(self, statement: Any, /, **values: Any) -> Sequence[Row]:
-        # Without a thread, since reading the file hardly blocks.
+        # No thread is needed, because reading a file hardly blocks.
         return self.fetch(statement, **values)
 
     def read_version(self) -> int:
@@ -192,8 +198,7 @@ class SqliteStore(Store):
         return int(version)
 
     def _maintain(self) -> None:
-        """Keep the log short. Called by the writer thread; never raises: if it fails, it is repeated after
-        another batch."""
+        """Keep the log short. The writer thread calls this after each batch. It never raises."""
         now = time.monotonic()
         if now - self._checked_s < CHECKPOINT_INTERVAL_S:
             return
@@ -207,13 +212,13 @@ class SqliteStore(Store):
         except DRIVER_ERRORS as error:
             self._checkpoint_log.warn("The store's log cannot be checkpointed", error)
         except StoreUnavailable:
-            return  # the identity check has logged it, and the next write is refused
+            return  # the check has logged it, and the next write will fail
 
     def _checkpoint(self, size_bytes: int) -> None:
         """Copy the log into the store (pitfalls S10).
 
-        A passive checkpoint never resets the log while readers overlap, so above a limit the log is
-        truncated, which waits for readers, briefly and rarely.
+        A passive checkpoint never resets the log while there is always a reader. So above a limit,
+        which is rarely reached, the log is truncated, which waits briefly for readers.
         """
         connection = driver(self._write_connection)
         now = time.monotonic()
@@ -233,7 +238,7 @@ class SqliteStore(Store):
         return not is_busy
 
     def measure(self) -> Size:
-        # By name: opening and closing a file would drop this process's locks.
+        # Measured without opening the files, since closing them would drop this process's locks.
         return Size(_size_bytes(self.path), _size_bytes(self._log))
 
     def _disconnect(self) -> None:
@@ -252,16 +257,18 @@ def _size_bytes(path: Path) -> int:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class _Reader:
-    """A thread's connection. `in_use` is held while the thread reads: closing a connection during a
-    statement would crash the process."""
+    """A thread's connection. `in_use` is held while the thread reads, because closing the
+    connection during a statement would crash the process."""
 
     connection: Connection
     in_use: threading.RLock = field(default_factory=threading.RLock)
 
 
 class _Reading:
-    """The block of `SqliteStore.read`; each thread has its own connection. It is not a generator, which
-    would be slower: every request comes here."""
+    """The context manager of `SqliteStore.read`, with a connection for each thread.
+
+    It is used for every request, so it is not a generator, which would be slower.
+    """
 
     def __init__(self, path: Path, identity: Identity, cache_bytes: int) -> None:
         self._path = path
@@ -270,7 +277,7 @@ class _Reading:
             path, transactions=False, query_only=True, cache_bytes=cache_bytes
         )
         self._own = threading.local()
-        # Weak, so that the connection of a thread that ends is closed.
+        # Weak references, so that the connection of a thread is closed when the thread ends.
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._closing = threading.Lock()
         self._is_closed = False
@@ -285,7 +292,7 @@ class _Reading:
         return reader.connection
 
     def _open(self) -> _Reader:
-        # Another file with the name is not opened: SQLite would apply this file's log to it.
+        # Never open another file at this path: SQLite would apply this store's log to it.
         self._identity.check_in_place()
         try:
             reader = _Reader(self._engine.connect())
@@ -303,11 +310,11 @@ class _Reading:
         return StoreUnavailable("The store is closed")
 
     def close(self) -> None:
-        """Interrupt running statements, wait for reading threads, and close all connections."""
+        """Interrupt running statements, wait for reading threads, then close all connections."""
         with self._closing:
             self._is_closed = True
         for reader in [*self._readers]:
-            # Repeatedly, since a statement that has not begun is not interrupted.
+            # Interrupt repeatedly: an interrupt has no effect on a statement that begins later.
             while not reader.in_use.acquire(timeout=INTERRUPT_INTERVAL_S):
                 driver(reader.connection).interrupt()
             reader.connection.close()
@@ -331,10 +338,11 @@ def sqlite_engine(
     waits: bool = True,
     cache_bytes: int = CACHE_BYTES,
 ) -> Engine:
-    """Return an engine for a file, which has to exist.
+    """Return an engine for a file, which must exist.
 
-    Without `transactions` each statement is its own transaction, as readers need it. Unless it `waits`,
-    SQLite reports immediately that another process is writing; only opening always waits.
+    Without `transactions`, each statement is its own transaction, as readers need it. If `waits` is
+    False, SQLite reports immediately that another process is writing, except while opening the
+    file.
     """
     pragmas = (
         "synchronous=FULL",
@@ -344,11 +352,11 @@ def sqlite_engine(
         f"cache_size=-{cache_bytes // 1024}",
         "wal_autocheckpoint=0",
         "journal_size_limit=67108864",
-        # This reads, so the log exists from now on, even if another process removed it.
+        # Reads the file, so that the log exists from now on even if another process has removed it.
         "schema_version",
-        # What is deleted is overwritten, so that it is not in the file's free pages (pitfalls S27).
+        # Overwrites deleted data, so that none remains in the file's free pages (pitfalls S27).
         "query_only=ON" if query_only else "secure_delete=ON",
-        # Last, since opening may have to wait for a process that recovers the log of a killed one.
+        # Comes last: opening may have to wait while another process recovers a log after a crash.
         *(() if waits else ("busy_timeout=0",)),
     )
     engine = sqlalchemy.create_engine(
@@ -356,7 +364,7 @@ def sqlite_engine(
         creator=partial(_connect, path, pragmas),
         module=dbapi,
         poolclass=NullPool,
-        # The text of an error may be logged, and the parameters are personal data.
+        # Error messages may be logged, and parameters contain personal data.
         hide_parameters=True,
     )
     if not transactions:
@@ -364,15 +372,15 @@ def sqlite_engine(
 
     @sqlalchemy.event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A deferred transaction that reads first and writes later would fail instead of waiting.
+        # A deferred transaction that reads before it writes may fail instead of waiting.
         driver(connection).execute("BEGIN IMMEDIATE")
 
     return engine
 
 
 def _connect(path: Path, pragmas: Iterable[str]) -> Any:
-    # isolation_level None: the driver never begins a transaction on its own. rw: SQLite must not create
-    # a missing file, which would have the umask's mode, and might hide a loss.
+    # With isolation level None, the driver never begins a transaction itself. With mode rw, SQLite
+    # never creates a missing file: its permissions would be wrong, and it might hide a loss.
     connection = dbapi.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -384,31 +392,31 @@ def _connect(path: Path, pragmas: Iterable[str]) -> Any:
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
     except BaseException:
-        # The garbage collector might close it when another file has the name, and SQLite would remove
-        # that file's log.
+        # If the garbage collector closed it later, another file might have the name by then, and
+        # SQLite would remove that file's log.
         connection.close()
         raise
     return connection
 
 
 UNREADABLE: Final = "Could not decode to UTF-8"
-"""The beginning of the driver's message for a text that is not UTF-8."""
+"""The beginning of the driver's message for text that is not UTF-8."""
 
 NOT_UTF8: Final = "text that is not UTF-8"
 
 NO_TEXT: Final = "JSON cannot hold BLOB values"
-"""The driver's message for a page of the list with bytes instead of a text."""
+"""The driver's message for a list page that contains bytes instead of text."""
 
 
 def describe(error: Exception) -> str:
     """Return the driver's message, without data from the store."""
     text = str(getattr(error, "orig", error))
-    # The rest of the driver's message is the text, which is part of a resume.
+    # The rest of the driver's message contains the text, which may be part of a resume.
     return NOT_UTF8 if text.startswith(UNREADABLE) else text
 
 
 def explain(error: Exception, path: Path) -> ResumesError:
-    """Return the store's error for an error of the driver."""
+    """Return the store's error for a driver error."""
     text = describe(error)
     if not ("not a database" in text or "malformed" in text or text in (NOT_UTF8, NO_TEXT)):
         if "I/O" in text:

@@ -1,17 +1,18 @@
 """The writer thread: how one process writes to SQLite.
 
-A turn takes the waiting writes, acquires the file lock that the processes of a store share, and
-commits everything in one transaction: with many callers a durable commit costs each only a fraction
-(group commit). Turns belong to the thread; an event loop whose coroutines write may begin a turn
-itself when none is running, and leave only the commit to the thread (decision 0008). The file lock is
-for fairness and bounded waiting; mutual exclusion of writes comes from BEGIN IMMEDIATE.
+A turn acquires the file lock that the processes of a store share, and commits the waiting writes in
+one transaction, so that many writes share the cost of a durable commit (group commit). The writer
+thread runs the turns. If none is running, an event loop may begin a turn for its coroutines and
+leave only the commit to the thread (decision 0008). The file lock makes waiting fair and limits it;
+BEGIN IMMEDIATE is what prevents simultaneous writes.
 
-Each caller is promised:
-- A request that was not begun by its deadline is withdrawn: nothing was done (pitfalls S3).
-- A request that was begun gets its true outcome. A batch that is known to be rolled back is run
-  again, request by request, so that none can make the others fail (pitfalls S7).
-- A failed COMMIT is proved gone by a later successful one, or reported as unknown (pitfalls S2).
-- A write to a file that is no longer the store's is not reported as done.
+Callers can rely on the following:
+- If a request has not begun by its deadline, it is withdrawn, and nothing was done (pitfalls S3).
+- If a request has begun, its caller gets its true outcome. If a batch is certainly rolled back, it
+  is retried one request at a time, so that no request can make others fail (pitfalls S7).
+- If a COMMIT fails, a later successful COMMIT proves that its pages are gone; otherwise, the
+  outcome is reported as unknown (pitfalls S2).
+- If the file is no longer the store's file, a write to it is not reported as done.
 """
 
 import contextlib
@@ -36,19 +37,19 @@ from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_all, 
 logger = logging.getLogger("resumes.store")
 
 BUSY_TIMEOUT_S = 2.0
-"""How long the thread waits for a writer that does not use the file lock (a shell, a backup)."""
+"""How long the thread waits for a writer without the file lock, such as a shell or a backup."""
 
 BUSY_DELAYS_S = (0.002,)
-"""The delay before checking again whether such a writer has ended."""
+"""The delay between checks whether such a writer has finished."""
 
 FILE_LOCK_TIMEOUT_S: Final = 0.05
-"""How long the thread waits for the file lock before it looks for expired writes."""
+"""How long the thread waits for the file lock before it checks for expired writes."""
 
 DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
-"""A driver's error, as SQLAlchemy wraps it and as statements that bypass SQLAlchemy raise it."""
+"""Driver errors, both wrapped by SQLAlchemy and raised by statements that bypass SQLAlchemy."""
 
 REFUSALS: Final = ("SQLITE_CONSTRAINT", "SQLITE_TOOBIG", "SQLITE_MISMATCH")
-"""The beginnings of the names of errors that only the values cause."""
+"""The prefixes of the names of errors that are caused only by the values."""
 
 FIND_CLOSED_FOR: Final = (
     "SELECT (SELECT value FROM store_facts WHERE name = 'closed_for' AND value != '')"
@@ -61,36 +62,36 @@ READ_ONLY: Final = (
 
 
 class LogOnce:
-    """Logs an error once for as long as it persists. One thread at a time may use it."""
+    """Logs an error only once while it persists. Threads must not use it at the same time."""
 
     def __init__(self, recovered: str) -> None:
         self._recovered = recovered
-        """The message to log when all errors have ended."""
+        """The message to log when the errors have ended."""
         self._logged: set[str] = set()
 
     def warn(self, what: str, cause: BaseException) -> None:
-        """Log what happened with the cause's message, unless it was logged since the last `recover`."""
+        """Log `what` with the cause's message, unless it was logged since the last `recover`."""
         sentence = f"{what}: {message_of(cause)}"
         if sentence not in self._logged:
             self._logged.add(sentence)
             logger.warning("%s", sentence)
 
     def recover(self) -> None:
-        """Log that the errors have ended, if any were logged; later errors are logged again."""
+        """Log that the errors have ended, if any were logged; repeated errors are logged again."""
         if self._logged:
             self._logged.clear()
             logger.warning("%s", self._recovered)
 
 
 class _Applied(NamedTuple):
-    """A transaction that waits for its commit, and the outcomes of its writes after it."""
+    """A transaction that waits for its commit, and the outcomes of its writes once it commits."""
 
     transaction: RootTransaction
     outcomes: list[Any]
 
 
 class _Begun(NamedTuple):
-    """A batch that waits for its commit; if `applied` is None, it has to be applied first."""
+    """A batch that waits for its commit. If `applied` is None, it must be applied first."""
 
     batch: list[Write]
     applied: _Applied | None
@@ -98,15 +99,15 @@ class _Begun(NamedTuple):
 
 
 class _CommitFailed(Exception):
-    """Raised when COMMIT itself failed; the cause is the driver's error."""
+    """Raised if COMMIT itself fails; the cause is the driver's error."""
 
 
 class SqliteWriter(WriteQueue):
-    """The queue and its thread. From now on `connection` is used only during a turn.
+    """The queue and its thread. Once it exists, `connection` is used only during a turn.
 
-    `check` raises StoreUnavailable if a commit would not be in the store's file. `maintain` is called
-    after each batch, inside the file lock, and bounds the write-ahead log. Neither raises other
-    errors.
+    `check` raises StoreUnavailable if a commit would not reach the store's file. `maintain` is
+    called after each batch, with the file lock held, and limits the write-ahead log. Neither raises
+    other errors.
     """
 
     def __init__(
@@ -124,14 +125,14 @@ class SqliteWriter(WriteQueue):
         self._maintain = maintain
         self._log = LogOnce("Writes to the store succeed again")
         self._turn = threading.Lock()
-        """The holder of this lock may use the connection. Release it with `_changed` held, or a waiter may
-        miss the wake-up. The attributes below change with `_changed` held."""
+        """The holder of this lock may use the connection. Release it, and change the attributes
+        below, only with `_changed` held, or a waiter may miss the wake-up."""
         self._begun: _Begun | None = None
         self._is_woken = False
         self._loop_writers: set[LoopWriter] = set()
-        """The event loops that wait to begin the next turn."""
+        """The event loops that are waiting to begin a turn."""
         self._is_in_doubt = False
-        """Whether the outcome of a commit is unknown, and none has succeeded since."""
+        """Whether the outcome of a commit is unknown and no commit has succeeded since."""
         for thread in self.threads:
             thread.start()
 
@@ -151,10 +152,11 @@ class SqliteWriter(WriteQueue):
     # A turn that an event loop begins
 
     def begin_turn(self, loop_writer: LoopWriter) -> None:
-        """Apply the waiting writes in this thread if no turn is running; the writer thread commits them.
+        """If no turn is running, apply the waiting writes, which the writer thread then commits.
 
-        Never blocks. If a turn is running, `loop_writer` is called when it has ended; if another process
-        holds the file lock or the store, the thread waits for that and does the rest.
+        Never blocks. If a turn is running, `loop_writer.plan_turn` is called after that turn. If
+        another process holds the file lock or is writing, the writer thread waits for it and does
+        the rest.
         """
         with self._changed:
             if self._is_closing:
@@ -170,11 +172,11 @@ class SqliteWriter(WriteQueue):
                 self._end_turn()
 
     def _begin_batch(self) -> bool:
-        """Return whether a batch was handed to the thread, and with it the turn."""
+        """Begin a batch; return whether the batch and the turn were handed over to the thread."""
         try:
             is_locked = self._file_lock.acquire(timeout_s=0)
         except OSError:
-            is_locked = False  # the thread meets the same error, and logs it
+            is_locked = False  # the thread will get the same error and log it
         if not is_locked:
             self.wake()
             return False
@@ -185,7 +187,7 @@ class SqliteWriter(WriteQueue):
             batch = self._take_batch()
             if batch:
                 began_s = time.monotonic()
-                # If this fails, it is rolled back; the thread repeats it and logs why.
+                # If this fails, it is rolled back, and the thread tries again and logs errors.
                 with contextlib.suppress(Exception):
                     applied = self._apply(batch, timeout_s=0)
                 with self._changed:
@@ -208,7 +210,7 @@ class SqliteWriter(WriteQueue):
                 begun, self._begun = self._begun, None
                 self._run_turn(begun)
             except BaseException:  # noqa: BLE001 - logged
-                # Writes that were begun have their outcomes; the others are done in another turn.
+                # Writes that had begun have their outcomes; the others get another turn.
                 self._outlive()
                 if self._waiting:
                     self.wake()
@@ -216,7 +218,7 @@ class SqliteWriter(WriteQueue):
                 self._end_turn()
 
     def _wait_for_turn(self) -> bool:
-        """Wait until the thread has a turn. Return False when the queue is closed and empty."""
+        """Wait until the thread has the turn; return False if the queue is closed and empty."""
         with self._changed:
             while True:
                 if self._begun is not None:
@@ -238,7 +240,7 @@ class SqliteWriter(WriteQueue):
             loop_writer.plan_turn()
 
     def _run_turn(self, begun: _Begun | None) -> None:
-        """Commit the batch that an event loop has begun, or else one of the waiting writes."""
+        """Commit the batch that an event loop has begun, or else a batch of waiting writes."""
         while begun is None and not self._file_lock.acquire(timeout_s=FILE_LOCK_TIMEOUT_S):
             self.expire()
             if not self._waiting:
@@ -247,7 +249,8 @@ class SqliteWriter(WriteQueue):
             batch, applied, began_s = begun or _Begun(self._take_batch(), None, time.monotonic())
             if batch:
                 try:
-                    # Only the whole batch is applied already; parts of it are applied after a rollback.
+                    # Only the complete batch may be applied already; after a rollback, parts of it
+                    # are applied and committed separately.
                     self._commit_batch(
                         batch, lambda some: self._commit(some, applied if some is batch else None)
                     )
@@ -268,29 +271,29 @@ class SqliteWriter(WriteQueue):
     # One batch
 
     def _commit(self, batch: list[Write], applied: _Applied | None = None) -> list[Any]:
-        """Apply the batch, unless that is done, commit it, and return its outcomes.
+        """Apply the batch unless `applied` is given, commit it, and return its outcomes.
 
-        Raises the error by which the batch is refused or failed, after rolling it back.
+        If the batch is rejected or fails, roll it back and raise the error.
         """
         applied = applied or self._apply(batch, timeout_s=BUSY_TIMEOUT_S)
         try:
             return self._settle(applied)
         except _CommitFailed as failed:
             self._warn("A commit failed and will be retried", failed.__cause__ or failed)
-        # The pages of a failed commit may have reached the disk and would count after a crash. A commit
-        # that succeeds now overwrites them in the log, which proves them gone.
+        # Pages of the failed commit may have reached the disk, and would take effect after a crash.
+        # If a commit succeeds now, it has overwritten them in the log.
         try:
             return self._settle(self._apply(batch, timeout_s=BUSY_TIMEOUT_S))
-        except Exception as error:  # no error proves anything
+        except Exception as error:  # no error proves that the pages are gone
             self._is_in_doubt = True
             cause = error.__cause__ if isinstance(error, _CommitFailed) else None
             self._warn("The outcome of a batch of writes is unknown", cause or error)
             raise OutcomeUnknown from error
 
     def _apply(self, batch: list[Write], *, timeout_s: float) -> _Applied:
-        """Apply the batch in a transaction that waits for its commit; roll it back on any error.
+        """Apply the batch in a transaction that is not committed yet; roll it back on any error.
 
-        Waits up to `timeout_s` for a process that writes without the file lock.
+        Wait up to `timeout_s` seconds for a process that writes without the file lock.
         """
         transaction = self._begin(timeout_s)
         try:
@@ -317,7 +320,7 @@ class SqliteWriter(WriteQueue):
     def _check_disk(self) -> None:
         """Raise StoreUnavailable if the disk has become read-only.
 
-        A write that is not begun is certainly not done; if its commit fails, that is not certain.
+        This is checked before a write begins, because a failed commit has an unknown outcome.
         """
         try:
             os.close(os.open(self._file_lock.path, os.O_RDWR | os.O_CLOEXEC))
@@ -330,7 +333,8 @@ class SqliteWriter(WriteQueue):
     def _settle(self, applied: _Applied) -> list[Any]:
         """Commit the transaction and return its outcomes.
 
-        On failure it is rolled back: raises StoreUnavailable if that is certain, else _CommitFailed.
+        If that fails, roll it back, and raise StoreUnavailable if the rollback is certain,
+        otherwise _CommitFailed.
         """
         try:
             self._check()
@@ -338,19 +342,19 @@ class SqliteWriter(WriteQueue):
         except BaseException as error:
             self._roll_back(applied.transaction)
             if _name_of(error) == "SQLITE_FULL":
-                # The log had no room for its pages; the page that commits is the last one.
+                # The log had no room. The committing page comes last, so nothing was committed.
                 raise StoreUnavailable(FULL) from error
             if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
                 raise
             raise _CommitFailed from error
         try:
             self._check()
-            # While an error makes ext4 read-only, a sync may report success although its data is lost.
+            # While an error turns ext4 read-only, a sync may report success although data was lost.
             self._file_lock.touch()
             self._log.recover()
         except Exception as error:
-            # The commit went to a file that is not the store's, or may not be on the disk. In neither
-            # case is it known to have been rolled back.
+            # The commit went to another file, or may not be on the disk. In both cases it may
+            # nevertheless have been committed.
             raise OutcomeUnknown from error
         self._is_in_doubt = False
         return applied.outcomes
@@ -358,7 +362,7 @@ class SqliteWriter(WriteQueue):
     def _roll_back(self, transaction: RootTransaction) -> None:
         with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back already
             transaction.rollback()
-        # After a failed COMMIT SQLAlchemy considers the transaction ended, but SQLite may not.
+        # After a failed COMMIT, the transaction may have ended for SQLAlchemy, but not for SQLite.
         connection = driver(self._connection)
         if connection.in_transaction:
             connection.rollback()
@@ -373,7 +377,7 @@ class SqliteWriter(WriteQueue):
         )
 
     def _warn(self, what: str, error: BaseException) -> None:
-        """Log the error, on one line if its message says everything."""
+        """Log the error, without a traceback if its message is sufficient."""
         if isinstance(error, (*DRIVER_ERRORS, StoreUnavailable)):
             self._log.warn(what, error)
         else:
@@ -381,7 +385,7 @@ class SqliteWriter(WriteQueue):
 
 
 def message_of(error: BaseException) -> str:
-    """Return the driver's message, without the statement that SQLAlchemy adds."""
+    """Return the driver's message without the statement that SQLAlchemy adds."""
     return str(getattr(error, "orig", error))
 
 

@@ -1,1 +1,1 @@
-"""A store as a whole: copied to another engine, backed up, and restored."""
+"""Operations that transfer data: copies, backups, restores, and account files."""

@@ -1,8 +1,8 @@
-"""Account files: one account as a file, to be imported into any store (account_import).
+"""Account files: files with one account, which can be imported into any store (account_import).
 
-An account file is a SQLite store with one account and its own mark, so that it is never opened as a store
-or taken for a backup (docs/decisions/0019). It is filled and compared like a backup, from one moment of
-the store.
+An account file is a SQLite store with one account and a mark of its own, so that it is never
+mistaken for a store or a backup (docs/decisions/0019). It is written and compared like a backup,
+from a snapshot of the store.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ from resumes.store.transfer.backups import MAGIC, check_file
 from resumes.store.transfer.copies import TABLES, OnProgress, Selection, TableDigest, ignore, load
 
 ACCOUNT_FILE_ID: Final = 0x52534D41
-"""The mark of an account file ("RSMA"), instead of a store's."""
+"""The mark of an account file ("RSMA"), which replaces the mark of a store."""
 
 MARK_AT: Final = 68
 """The offset of the mark in a SQLite file, in bytes."""
@@ -48,23 +48,23 @@ NDJSON: Final = b'{"format":"resumes-account"'
 
 
 def is_account_file(file: BinaryIO) -> bool:
-    """Return whether the file begins as an account file does, complete or not."""
+    """Return whether the file begins like an account file; it may be incomplete."""
     head = file.read(MARK_AT + 4)
     return head.startswith(MAGIC) and head[MARK_AT:] == ACCOUNT_FILE_ID.to_bytes(4)
 
 
 def mark(path: Path, application_id: int) -> None:
-    """Set the mark of a database that no process has open."""
+    """Set the mark of a database file that no process has open."""
     with path.open("r+b") as file:
         file.seek(MARK_AT)
         file.write(application_id.to_bytes(4))
 
 
 def check_account_file(file: Path) -> None:
-    """Raise InvalidArgument unless the file can be read, and StoreIncompatible unless it is an account file.
+    """Raise InvalidArgument if the file is unreadable, StoreIncompatible if it is no account file.
 
-    Call it before a store is opened: the file might be the store's own, and closing it would drop the
-    store's locks (pitfalls S1).
+    Call this before opening a store: the file might be the store's file, and closing it would drop
+    the store's locks (pitfalls S1).
     """
     check_file(file, "Account file")
     with file.open("rb") as opened:
@@ -93,11 +93,11 @@ def export_account(
     with_keys: bool = False,
     on_progress: OnProgress = ignore,
 ) -> None:
-    """Write the account, as it is at one moment, to the file.
+    """Write a snapshot of the account to the file.
 
-    With `with_keys` it includes the SHA-256 of the active keys, which are valid wherever the account is
-    imported. Raises NotFound, InvalidArgument and Conflict for the file, StoreUnavailable, and
-    StoreIncompatible for a damaged row.
+    With `with_keys`, the file includes the SHA-256 of active keys, which then work wherever the
+    account is imported. Raises NotFound, StoreUnavailable, InvalidArgument and Conflict for the
+    output file, and StoreIncompatible for a damaged row.
     """
     path = output.path
     with scratch_in(path.parent, refused=InvalidArgument) as folder:
@@ -123,8 +123,11 @@ def export_account(
 
 
 def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:
-    """Return the rows of an account's file, from a store's tables. Incomplete resumes of a damaged store
-    (`db check` names them) are left out, and the resumes are counted again."""
+    """Return queries for the rows of an account file.
+
+    Leave out incomplete resumes, which a damaged store may have (`db check` lists them), and count
+    the resumes again.
+    """
 
     def whole(resume_id: Column[str]) -> ColumnElement[bool]:
         table = resume_id.table
@@ -158,6 +161,6 @@ def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:
 
 
 def contents_of(digests: Sequence[TableDigest]) -> str:
-    """Return the SHA-256 of all tables, by which changes of a file are detected."""
+    """Return the SHA-256 of all tables, which reveals whether the file was changed."""
     lines = (f"{table.name} {table.rows} {table.sha256}\n" for table in digests)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

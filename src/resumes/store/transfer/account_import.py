@@ -1,9 +1,9 @@
 """Importing an account from its file.
 
-An import reads a private copy of the file, since the file is untrusted, and checks all of it before
-anything is stored. Then its rows are stored, slice by slice, in an account that is closed and has a name
-that users cannot choose; they are read again and compared, and the last transaction opens the account
-under its own name. The next import removes one that was cut off.
+The file is untrusted, so an import makes a private copy and checks it completely before anything is
+stored. The rows are then stored in slices, in a closed account whose name users cannot choose.
+After they have been read again and compared, the last transaction gives the account its name and
+opens it. If an import is interrupted, the next import removes its account.
 """
 
 import contextlib
@@ -93,23 +93,23 @@ TOGETHER: Final = (
     (imported_digests,),
     (replaced_resumes,),
 )
-"""The tables whose rows are imported, in this order; rows of one group go together."""
+"""The tables whose rows are imported, in this order. Rows of one group are stored together."""
 
 MOVED: Final = tuple(table for table in TABLES if table in chain(*TOGETHER))
 FILLED: Final = (plans, accounts, account_usage, store_facts, *MOVED)
-"""The tables that have rows in an account file."""
+"""The tables that may have rows in an account file."""
 
 MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
-"""The maximum size of a value, far above that of a document."""
+"""The maximum size of a value, which is far above the size of any document."""
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
-"""The maximum size of the log next to a store while much is written."""
+"""The maximum size of a store's log during many writes."""
 
 SLICE_ROWS: Final = 500
-"""How many rows one transaction inserts, so that other writers get their turn."""
+"""How many rows one transaction inserts, so that other writers do not wait long."""
 
 SLICE_BYTES: Final = 4 * 1024 * 1024
-"""A slice with this many bytes ends before it has all its rows."""
+"""The size at which a slice ends even if it has fewer rows."""
 
 
 def import_account(
@@ -121,14 +121,14 @@ def import_account(
     on_progress: OnProgress = ignore,
     slice_rows: int = SLICE_ROWS,
 ) -> tuple[AccountInfo, dict[str, int]]:
-    """Import the account of the file, with its ids and times, under its name or `name`.
+    """Import the account in the file, with its IDs and times, under its name or `name`.
 
-    Return the account, and the number of imported rows by table. One transaction stores `slice_rows`
-    rows. All resumes are imported even if the plan allows fewer. Raises InvalidArgument for a file
-    that cannot be read, StoreIncompatible for a file that this service cannot have written or that is
-    damaged, Conflict for a name or a key that is taken, NotFound for a missing plan, and what
-    `Store.write` raises; then only rows are left that the next call removes, or after OutcomeUnknown
-    perhaps the account.
+    Return the account, and the number of imported rows by table. Each transaction stores
+    `slice_rows` rows. All resumes are imported even if the plan allows fewer. Raises
+    InvalidArgument if the file cannot be read, StoreIncompatible if it is damaged or cannot have
+    been written by this service, Conflict if a name or a key is taken, NotFound if the plan does
+    not exist, and the same errors as `Store.write`. After an error, the next call
+    removes the rows that are left; after OutcomeUnknown, the account may have been imported.
     """
     check_account_file(file)
     size_bytes = file.stat().st_size
@@ -141,7 +141,7 @@ def import_account(
         with _reading(copy, file) as connection:
             _check_forgotten(store, connection, file)
         chosen = check_name(source.name if name is None else name)
-        # Until it is opened: `closed_at` identifies this import.
+        # The account until it is opened; `closed_at` identifies this import.
         new = AccountBase(
             id=identifiers.account_id(),
             name=chosen + ARRIVING,
@@ -160,7 +160,7 @@ def import_account(
                 _check_forgotten(store, connection, file)  # again: `forget` may have run meanwhile
             store.write(partial(_open, new), account_id=new.id)
         except OutcomeUnknown:
-            raise  # it may have been opened
+            raise  # the account may have been opened
         except Exception as error:
             _remove(store, new.name, new.id, error)
             raise
@@ -179,7 +179,7 @@ def _refuse(file: Path, why: str) -> NoReturn:
 
 @contextlib.contextmanager
 def _reading(copy: Path, file: Path) -> Iterator[Connection]:
-    """Yield a connection that reads the copy of the file. Raises StoreIncompatible if it is damaged."""
+    """Yield a connection for reading the copy. Raises StoreIncompatible if the file is damaged."""
     try:
         with sqlite_engine(copy, transactions=False, query_only=True).connect() as connection:
             yield connection
@@ -190,14 +190,14 @@ def _reading(copy: Path, file: Path) -> Iterator[Connection]:
 def _judge(
     copy: Path, file: Path, now_us: int, on_progress: OnProgress
 ) -> tuple[Any, list[TableDigest]]:
-    """Return the account of the file, with its last ID, and the digests of the tables to import.
+    """Return the account in the file with its last ID, and the digests of the tables to import.
 
-    Raises StoreIncompatible for a file that this service cannot have written, or that is damaged.
+    Raises StoreIncompatible if the file is damaged, or this service cannot have written it.
     """
     model = copy.with_name("model.db")
     open_store(f"sqlite:///{model}").close()
     mark(copy, APPLICATION_ID)
-    # Do this first, since expressions of a foreign table or index are run when it is read.
+    # Check this first: reading a foreign table or index would run the expressions in it.
     with _reading(model, model) as ours, _reading(copy, file) as connection:
         if _list_schema(ours) != _list_schema(connection):
             _refuse(file, "its tables are not those of this version")
@@ -224,7 +224,7 @@ def _list_schema(connection: Connection) -> Sequence[Any]:
 
 
 def _check_sizes(connection: Connection, file: Path) -> None:
-    """Refuse values that do not fit into memory, and rows in tables that must be empty."""
+    """Reject values that do not fit into memory, and rows in tables that must be empty."""
     for table in metadata.sorted_tables:
         sizes = select(*(func.max(func.octet_length(column)) for column in table.columns))
         for size, column in zip(connection.execute(sizes).one(), table.columns, strict=True):
@@ -236,7 +236,7 @@ def _check_sizes(connection: Connection, file: Path) -> None:
 
 
 def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
-    """Return the account's row with its last ID. Refuse content that only a store may have."""
+    """Return the account's row with its last ID. Reject content that no account file may have."""
     statement = select(*accounts.columns, account_usage.c.last_id_us).outerjoin(account_usage)
     found = connection.execute(statement.limit(2)).all()
     if len(found) != 1:
@@ -271,7 +271,7 @@ def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
 
 
 def _check_documents(connection: Connection, file: Path) -> None:
-    """Refuse a document that this service cannot have stored, or that contradicts its row."""
+    """Reject documents that this service cannot have stored, or that contradict their rows."""
     is_same = (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id)
     columns = *resumes.c["id", "title", "name", "person"], *documents.c["crc32", "document"]
     for row in connection.execute(select(*columns).join(documents, is_same)):
@@ -281,13 +281,16 @@ def _check_documents(connection: Connection, file: Path) -> None:
         except InvalidInput as error:
             _refuse(file, f"the document of the resume {row.id} cannot be stored: {error}")
         if (row.title, row.name, row.crc32) != (known.title, known.name, crc32(content)):
-            _refuse(file, f"the document of the resume {row.id} has another title, name or CRC-32")
+            _refuse(
+                file,
+                f"the document of the resume {row.id} does not match its title, name or CRC-32",
+            )
         if row.person not in (None, person_of(known.email, known.name)):
             _refuse(file, f"the document of the resume {row.id} is of another person")
 
 
 def _check_forgotten(store: Store, connection: Connection, file: Path) -> None:
-    """Raise Conflict for a resume of a person whom the store forgot in all accounts."""
+    """Raise Conflict if a resume belongs to a person who was erased from the entire store."""
     is_same = (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id)
     rows = select(*resumes.c["id", "name"], documents.c.document).join(documents, is_same)
     with store.read() as target:
@@ -328,7 +331,7 @@ def _fill(
     digests: Sequence[TableDigest],
     on_progress: OnProgress,
 ) -> None:
-    """Store the rows of the file, read them again, and raise Conflict if they differ."""
+    """Store the rows of the file, then read them again, and raise Conflict if they differ."""
     on_rows = count_progress(on_progress, Stage.COPYING, sum(table.rows for table in digests))
     for tables, rows in _iter_slices(source, _renamed(source_id, new.id), slice_rows):
         by_table = dict(zip(tables, zip(*rows, strict=True), strict=True))
@@ -341,7 +344,7 @@ def _fill(
 
 
 def _renamed(account_id: str, other_id: str) -> Selection:
-    """Return the account's rows as those of an account with the other id."""
+    """Return queries for the account's rows, in which `other_id` replaces the account's ID."""
     other = literal(other_id).label("account_id")
     return {
         table: select(
@@ -354,7 +357,7 @@ def _renamed(account_id: str, other_id: str) -> Selection:
 def _iter_slices(
     source: Connection, selection: Selection, slice_rows: int
 ) -> Iterator[tuple[Sequence[Table], list[Sequence[Row]]]]:
-    """Yield the rows that one transaction adds to these tables."""
+    """Yield groups of tables, each with the rows that one transaction adds to them."""
     for tables in TOGETHER:
         some: list[Sequence[Row]] = []
         size_bytes = 0
@@ -379,9 +382,9 @@ def _add(new: AccountBase, by_table: Mapping[Table, Sequence[Row]], session: Ses
 
 
 def _refuse_known_keys(session: Session, keys: Sequence[Row]) -> None:
-    """Raise Conflict for a key that is valid in this store, or whose id another key here has."""
+    """Raise Conflict if a key is already valid in this store, or another key here has its ID."""
     hashes, _, ids = zip(*keys, strict=True)
-    # A key is revoked by its id, so the id must be unique in the store.
+    # A command to revoke a key specifies its ID, so IDs must be unique in the store.
     known = key_directory.c.key_id.in_(ids) | key_directory.c.key_hash.in_(hashes)
     owner = accounts.c.id == key_directory.c.account_id
     found = select(key_directory.c.key_id, accounts.c.name).outerjoin(accounts, owner).where(known)
@@ -400,8 +403,8 @@ def _refuse_known_keys(session: Session, keys: Sequence[Row]) -> None:
 def _check_arriving(session: Session, new: AccountBase) -> Account:
     """Return the account, whose row `Store.write` has locked for this transaction.
 
-    Raises Conflict if it is being deleted, or is gone: another import that removes it has closed it
-    again, and no rows may be added after that.
+    Raises Conflict if the account is being deleted or was deleted: another import that removes it
+    closes it again first, and no rows may be added after that.
     """
     account = session.get(Account, new.id)
     if account is None or account.closed_at != new.closed_at:
@@ -417,11 +420,11 @@ def _open(new: AccountBase, session: Session) -> None:
 
 
 def _remove(store: Store, arriving: str, account_id: str, why: Exception) -> None:
-    """Delete the account's rows. Raises StoreUnavailable if some stay."""
+    """Delete the account's rows. Raises StoreUnavailable if some rows remain."""
     try:
         delete_account(store, arriving, account_id=account_id, with_resumes=True)
     except NotFound:
-        pass  # another process did, and may have begun to import it again
+        pass  # another process has deleted it, and may be importing it again
     except ResumesError as error:
         raise StoreUnavailable(
             f"{str(why).rstrip('.')}. Part of the account remains in the store, but is not visible. Once "

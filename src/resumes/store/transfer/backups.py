@@ -1,9 +1,9 @@
-"""Backups: one file each, of one moment, taken while the store is in use; and restoring them.
+"""Creating and restoring backups. A backup is a file with a snapshot of a store that may be in use.
 
-On every engine a backup is a SQLite store: it can be opened, and restored to any engine, into the file
-of a store that is not in use or into an empty database. New ids are above all ids that the backup's
-store and the replaced store ever assigned, so that a client that continues after the last id it saw
-misses no resume (pitfalls S4).
+For every engine, a backup is a SQLite store. It can be restored to any engine: into the file of a
+store that is not in use, or into an empty database. After a restore, new IDs are greater than all
+IDs that the backup's store and the replaced store ever assigned, so that a client that continues
+after the last ID that it saw misses no resume (pitfalls S4).
 """
 
 import contextlib
@@ -58,15 +58,15 @@ from resumes.store.transfer.copies import (
 )
 
 MAGIC: Final = b"SQLite format 3\0"
-"""The first bytes of a database."""
+"""The first bytes of a SQLite file."""
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
-"""The names of backups in a folder; they sort by time."""
+"""The names of backups in a folder. Sorting the names sorts the backups by time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that was made and verified. `removed`: the older backups that were removed."""
+    """A verified backup. `removed` contains the older backups that were removed."""
 
     path: Path
     size_bytes: int
@@ -74,7 +74,7 @@ class Backup:
 
 
 def stamp(now_us: int) -> str:
-    """Return an instant as a part of a file's name: `2026-01-31T09-00-00.000Z`."""
+    """Return the time in a form for file names: `2026-01-31T09-00-00.000Z`."""
     return timestamp(now_us).replace(":", "-")
 
 
@@ -86,12 +86,12 @@ def back_up(
     on_progress: OnProgress = ignore,
     clock: Clock = system_clock,
 ) -> Backup:
-    """Copy the store at one moment to a new file; in a folder, it is named by the time.
+    """Write a snapshot of the store to a new file; in a folder, the file's name is the time.
 
-    `keep` this many of the folder's newest backups, including this one, after it is verified; None
-    keeps all. Raises Conflict for a file that exists, and for an older backup that cannot be removed;
-    InvalidArgument for `keep` without a folder, and for a folder that does not exist or is not
-    writable; StoreIncompatible for a store that turns out to be damaged; StoreUnavailable.
+    After the backup is verified, keep only the `keep` newest backups in the folder, including this
+    one; None keeps all. Raises Conflict if the file exists or an older backup cannot be removed;
+    InvalidArgument if `keep` is given without a folder, or the folder does not exist or is not
+    writable; StoreIncompatible if the store is damaged; and StoreUnavailable.
     """
     path = destination
     if destination.is_dir():
@@ -129,10 +129,10 @@ def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
 
 
 def _prune(made: Path, keep: int) -> list[Path]:
-    """Remove the oldest backups, with the files next to them; return the removed backups.
+    """Remove the oldest backups with their logs and journals, and return the removed backups.
 
-    A backup with a time in the future, from a clock that was ahead, may be of any age: it stays, and is
-    not counted.
+    Backups with later times than the new one, from a clock that was ahead, may be of any age: they
+    are neither removed nor counted.
     """
     older = sorted(
         path
@@ -154,7 +154,7 @@ def _prune(made: Path, keep: int) -> list[Path]:
 
 
 def _may_be_backup(path: Path) -> bool:
-    """Return False for a folder, a link, an empty file, and a file that is gone by now."""
+    """Return False for a folder, a link, an empty file, or a file that no longer exists."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -167,11 +167,13 @@ def _may_be_backup(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The result of a restore. `kept`: the store that was replaced; None if there was none.
+    """The result of a restore.
 
-    `is_kept_readable`: whether its last ids could be read; if not, ids continue above the clock.
-    `store_id` is the backup's; `kept_id` that of the replaced store, empty if unknown. `erased` counts
-    resumes of people whom the replaced store forgot after the backup, which were erased again.
+    `kept` is the replaced store, or None if there was none. If `is_kept_readable` is False, its
+    last IDs could not be read, so new IDs begin above the clock. `store_id` is the store ID in the
+    backup, and `kept_id` the ID of the replaced store, or empty if unknown. `erased` is the number
+    of resumes that were erased again, because the replaced store had erased these people after the
+    backup.
     """
 
     label: str
@@ -186,13 +188,14 @@ class Restored:
 def restore(
     backup: Path, url: str, *, on_progress: OnProgress = ignore, clock: Clock = system_clock
 ) -> Restored:
-    """Replace the store at the address by the content of the backup.
+    """Replace the store at the address with the content of the backup.
 
-    The importers of the backup's store, and the requests to them, are left out. On an error nothing is
-    changed, and no new file is left; only after OutcomeUnknown a database may have been filled. A
-    replaced file is kept next to the new one. Raises InvalidArgument for a backup that does not exist or
-    cannot be read, StoreIncompatible for a file that is not a backup, is damaged or newer than this
-    program, StoreUnavailable when the store is in use, and Conflict for a database that is not empty.
+    The list of importers, and the requests to them, are not restored. A replaced file is kept next
+    to the new one. After an error, nothing is changed and no new file is left; only after
+    OutcomeUnknown, a database may have been filled. Raises InvalidArgument if the backup does not
+    exist or cannot be read, StoreIncompatible if the file is not a backup, is damaged, or is newer
+    than this program, StoreUnavailable if the store is in use, and Conflict if a database is not
+    empty.
     """
     address = parse_address(url)
     check_file(backup, "Backup")
@@ -202,7 +205,7 @@ def restore(
 
 
 def check_file(file: Path, kind: str) -> None:
-    """Raise InvalidArgument unless the file can be read, and StoreIncompatible for a store in use."""
+    """Raise InvalidArgument if the file cannot be read, and StoreIncompatible if it is in use."""
     try:
         if file.is_dir():
             raise InvalidArgument(f"{file} is a folder: choose one file")
@@ -219,9 +222,9 @@ def check_file(file: Path, kind: str) -> None:
 
 
 def copy_privately(file: Path, folder: Path) -> Path:
-    """Copy the file privately into the folder, to be examined instead of the file; return the copy."""
+    """Make a private copy of the file in the folder, so that only the copy is read; return it."""
     copy = folder / "resumes.db"
-    check_room(folder.parent, file.stat().st_size)  # errors name the parent, which users know
+    check_room(folder.parent, file.stat().st_size)  # users know only the parent
     create_private(copy)
     shutil.copyfile(file, copy)
     return copy
@@ -229,8 +232,10 @@ def copy_privately(file: Path, folder: Path) -> Path:
 
 @contextlib.contextmanager
 def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
-    """Yield a connection to a copy of the backup, verified and brought up to date, in a transaction
-    that is committed after the block. The backup itself is not touched."""
+    """Yield a connection to a verified and upgraded copy of the backup.
+
+    Its transaction is committed after the block. The backup itself is not changed.
+    """
     copy = copy_privately(backup, folder)
     examine(copy, backup)
     try:
@@ -238,8 +243,8 @@ def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
     except DRIVER_ERRORS as error:
         raise explain(error, backup) from error
     with transaction_in(copy) as connection:
-        # The backup's store may be in use elsewhere: its move, its importers, and the requests to them
-        # do not concern the new store.
+        # The backup's store may be in use elsewhere. Its move, its importers, and the requests to
+        # them do not concern the new store.
         set_facts(session_on(connection), closed_for="", copy_id="")
         for table in (importers, import_requests):
             connection.execute(delete(table))
@@ -252,7 +257,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
         raise InvalidArgument(f"{backup} is the store itself: choose a backup")
     check_place(path)
     with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
-        # A lock file is only created for a valid backup, so that a refused file leaves nothing behind.
+        # Create a lock file only for a valid backup, so that an invalid one leaves no file behind.
         has_lock = path.with_name(path.name + ".lock").exists()
         if has_lock:
             locks.enter_context(exclude_others(path, "restore"))
@@ -280,17 +285,20 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
 
 
 def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str, Memory | None]:
-    """Read the store to be replaced, if there is one, and empty its log. Return whether that succeeded,
-    the last id of each account, the store's own id, and whom it forgot."""
+    """Read the store to be replaced, if there is one, and empty its log.
+
+    Return whether that succeeded, the last ID of each account, the store's ID, and its memory of
+    erased people.
+    """
     if not path.exists():
         return True, {}, "", None
     unreadable = False, dict[str, int](), "", None
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            return unreadable  # SQLite would remove the log next to it
+            return unreadable  # SQLite would remove the log of such a file
     try:
         if not is_closed(path):
-            refuse_second_name(path)  # or SQLite would apply a log that may be older than the file
+            refuse_second_name(path)  # or SQLite might apply a log that is older than the file
         with sqlite_engine(path, transactions=False).connect() as connection:
             rows = connection.execute(
                 select(account_usage.c.account_id, account_usage.c.last_id_us)
@@ -305,7 +313,7 @@ def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str, Memory | N
 
 
 def _raise_last_ids(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
-    """Make new ids of each account begin above the clock and above the account's own in `last_ids`."""
+    """Make each account's new IDs greater than the clock and than its ID in `last_ids`."""
     last_id = account_usage.c.last_id_us
     lift = update(account_usage)
     connection.execute(lift.where(last_id < now_us).values(last_id_us=now_us))

@@ -1,12 +1,12 @@
-"""Copying a store to another, of any engine: the copy is complete and compared, or does not exist.
+"""Copying a store to a store of any engine. A copy exists only if it is complete and verified.
 
-The source refuses writes from the beginning, and for good after a successful copy, so that no client
-writes to the wrong store (pitfalls S13). A failed copy reopens it. A copy that was killed leaves it
-closed, and has to be started again.
+The source rejects writes from the beginning of the copy, and permanently after a successful copy,
+so that no client writes to the wrong store (pitfalls S13). If the copy fails, it reopens the
+source. If it is killed, the source stays closed, and the copy must be started again.
 
-Rows are read in the order of their keys, which are compared by their bytes on every engine, so the
-order is the same everywhere. Tables that are derived from others (the search index) are left out, as
-are those that describe one store only: its facts, and the importers that are running on it.
+Rows are read in the order of their keys. Every engine compares keys byte by byte, so the order is
+the same everywhere. The search index, which is derived from other tables, is not copied. Neither
+are the store's facts and its list of importers, which describe only one store.
 """
 
 import contextlib
@@ -64,33 +64,33 @@ from resumes.store.store import (
 LEFT_OUT: Final = (store_facts, importers, search_progress, search_entries)
 
 TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in LEFT_OUT)
-"""The tables to copy, in an order in which rows only refer to rows that exist already."""
+"""The tables to copy, in an order in which rows refer only to rows that already exist."""
 
 Selection = Mapping[Table, Select[Any]]
-"""A query by table, with all columns in order, for the rows of all accounts or of one."""
+"""A query by table, with all columns in order, for the rows of all accounts or of one account."""
 
 WHOLE: Final[Selection] = {table: select(table) for table in TABLES}
 
 WIDE: Final = (documents, imported_files)
-"""Tables whose rows may hold megabytes."""
+"""Tables whose rows may contain megabytes."""
 
 PAGE_ROWS: Final = 50_000
-"""How many rows one statement reads, so that none runs for long. Fewer would be slow: PostgreSQL may scan
-a whole table for each statement, if it has no statistics of it yet."""
+"""How many rows one statement reads, so that no statement runs for long. Smaller pages would be
+slow, because PostgreSQL may scan the entire table for each statement if it lacks statistics."""
 
 CHUNK_ROWS: Final = 100
 WIDE_CHUNK_ROWS: Final = 8
-"""How many rows PostgreSQL's library keeps in memory."""
+"""How many rows the PostgreSQL library keeps in memory."""
 
 BATCH_ROWS: Final = 2_000
-"""How many rows one statement inserts, so that a server answers in time."""
+"""How many rows one statement inserts, so that a server finishes it within its time limit."""
 
 PROGRESS_ROWS: Final = 1_000
 """The number of rows between two reports of progress."""
 
 
 class Stage(StrEnum):
-    """The present stage of an operation."""
+    """The current stage of an operation."""
 
     COPYING = "copying"
     PROVING = "proving"
@@ -100,7 +100,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
-    """The progress of a stage, in rows, or in bytes for a backup of a file; `total` is approximate."""
+    """The progress of a stage in rows, or in bytes for a file's backup; `total` is approximate."""
 
     stage: Stage
     what: str
@@ -111,7 +111,7 @@ class CopyProgress:
 OnProgress = Callable[[CopyProgress], None]
 
 OnRows = Callable[[str, int], None]
-"""Called with a table's name, and the number of its rows handled since the last call."""
+"""Called with a table's name and the number of rows that were processed since the last call."""
 
 
 def ignore(progress: CopyProgress) -> None:
@@ -119,7 +119,7 @@ def ignore(progress: CopyProgress) -> None:
 
 
 def count_progress(on_progress: OnProgress, stage: Stage, total: int) -> OnRows:
-    """Return a function that reports the progress of a stage with this many rows in total."""
+    """Return a function that reports the progress of a stage with `total` rows."""
     done = 0
 
     def count(table: str, rows: int) -> None:
@@ -143,19 +143,18 @@ def iter_rows(
     *,
     foreign: str | None = None,
 ) -> Iterator[Row]:
-    """Return the selected rows of the table in the order of their keys, with the driver's values. The
-    connection may be of any engine.
+    """Iterate over the selected rows of the table, with the driver's values, in the order of keys.
 
-    `foreign` is the store's address for people, unless it is this program's own store. Raises
-    StoreIncompatible for a foreign row that this service could not have written.
+    If the store may be foreign, `foreign` is its address for messages; raises StoreIncompatible for
+    a row that this service could not have written.
     """
-    is_whole = selection is WHOLE  # all rows of one account have the same first part of their keys
+    is_whole = selection is WHOLE  # one account's rows all have the same first key column
     keys = [key for key in table.primary_key if is_whole or key.name != "account_id"]
     chunk_rows = WIDE_CHUNK_ROWS if table in WIDE else CHUNK_ROWS
 
     def run(page: Select[Any], **values: Any) -> Iterable[Row]:
         bound = Prepared(page).bound(connection.dialect, values)
-        # Row by row, since a page of documents would not fit into memory.
+        # Fetch row by row, because a page of documents would not fit into memory.
         if connection.dialect.name == "sqlite":
             rows = driver(connection).execute(*bound)
         else:
@@ -167,7 +166,7 @@ def iter_rows(
 
 @dataclass(frozen=True, slots=True)
 class TableDigest:
-    """The digest of a table. `sha256` is hexadecimal, over all rows in the order of their keys."""
+    """The digest of a table: `sha256` is hexadecimal, and covers all rows in the order of keys."""
 
     name: str
     rows: int
@@ -181,9 +180,9 @@ def digest_tables(
     *,
     foreign: str | None = None,
 ) -> list[TableDigest]:
-    """Return the digest of each table, including documents; two stores with the same rows have the same.
+    """Return the digest of each table. Two stores with the same rows have the same digests.
 
-    `foreign` is as in `iter_rows`.
+    `foreign` has the same meaning as in `iter_rows`.
     """
     digests = []
     for table in selection:
@@ -199,8 +198,10 @@ def digest_tables(
 
 
 def encode(row: Row) -> bytes:
-    """Return the row as unambiguous bytes: its values with their types, each ended by NUL, which no value
-    contains."""
+    """Return the row as unambiguous bytes: its values with their types, each followed by NUL.
+
+    No value contains NUL.
+    """
     return "\0".join(map(_encode, row)).encode("utf-8", "surrogatepass") + b"\0\n"
 
 
@@ -210,12 +211,12 @@ def _encode(value: Any) -> str:
     if isinstance(value, str):
         return "=" + value
     if isinstance(value, int):
-        return f"#{value:d}"  # as 0 or 1, since SQLite has no boolean
+        return f"#{value:d}"  # booleans as 0 or 1, since SQLite has only integers
     return "x" + bytes(value).hex()
 
 
 Read = Callable[[], AbstractContextManager[Connection]]
-"""Opens a block for reading a store; errors of its driver become ResumesErrors."""
+"""Returns a context manager for reading a store, in which driver errors become ResumesErrors."""
 
 
 class Occupied(Conflict):
@@ -223,7 +224,7 @@ class Occupied(Conflict):
 
 
 def refuse_content(target: Connection) -> None:
-    """Raise Occupied, naming the content, unless the store is empty except for plans."""
+    """Raise Occupied if the store has more than plans; the message names what it has."""
     for table in (accounts, importers):
         found = target.execute(select(*table.columns).limit(1)).first()
         if found is not None:
@@ -243,16 +244,15 @@ def load(
     foreign: str | None = None,
     selection: Selection = WHOLE,
 ) -> list[TableDigest]:
-    """Fill an empty store with all rows of another store, or the selected rows, read both again, and
-    return their digests.
+    """Fill an empty store with rows of another store, compare both, and return the digests.
 
-    `foreign` is as in `iter_rows`. `target` is in a transaction, which the caller rolls back after any
-    error; `label` is its address for people. No process may write to the other store during this. Raises
-    Conflict if both differ.
+    `target` must be in a transaction, which the caller rolls back after any error; `label` is its
+    address for messages. `foreign` has the same meaning as in `iter_rows`. No process may write to
+    the source meanwhile. Raises Conflict if the stores differ.
     """
     with read() as source:
         total = sum(count_rows(source, table, selection) for table in TABLES)
-        # An account file goes to other stores, which remember people by keys of their own.
+        # An account file is imported into other stores, which have forget keys of their own.
         kept = ("store_id", "forget_key") if selection is WHOLE else ("store_id",)
         facts = {name: read_fact(session_on(source), name) for name in kept}
         set_facts(session_on(target), **{name: value for name, value in facts.items() if value})
@@ -260,12 +260,12 @@ def load(
         target.execute(delete(table))
     on_rows = count_progress(on_progress, Stage.COPYING, total)
     for table in TABLES:
-        # Close it immediately, even after an error: a suspended generator would keep its connection locked.
+        # Close it even after an error: a suspended generator would keep its connection locked.
         with closing(_iter_source(read, table, selection, foreign)) as rows:
             while count := _insert(target, table, islice(rows, BATCH_ROWS)):
                 on_rows(table.name, count)
         if target.dialect.name == "postgresql":
-            # Without statistics PostgreSQL reads far too much, for foreign keys too.
+            # Without statistics, PostgreSQL reads far too many rows, also to check foreign keys.
             target.execute(text(f"ANALYZE {table.name}"))
     on_rows = count_progress(on_progress, Stage.PROVING, 2 * total)
     with read() as source:
@@ -306,23 +306,23 @@ def _insert(target: Connection, table: Table, rows: Iterable[Row]) -> int:
 
 
 def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[TableDigest]:
-    """Copy all rows of the source to a store at the address; return the digest of each table.
+    """Copy all rows of the source to a store at this address; return the digest of each table.
 
-    The address is that of a file that does not exist, or of a store with only plans, which are
-    replaced. If it has the same content already, and the source was closed for this copy, an earlier
-    copy was killed after its last step: that is success.
+    The target must be a file that does not exist, or a store with only plans, which are replaced.
+    The copy also succeeds if the target already has the same content and the source is closed for
+    this target, because an earlier copy was killed after its last step.
 
-    Raises InvalidArgument if both are the same store; Conflict for a target with other content, for a
-    source that is being moved elsewhere, and if both turn out to differ; OutcomeUnknown; and what reading
-    and writing raise. After an error the source accepts writes again, unless it cannot be reached, or
-    the copy may exist in spite of the error.
+    Raises InvalidArgument if both are the same store; Conflict if the target has other content, the
+    source is being moved elsewhere, or the stores differ after the copy; OutcomeUnknown; and the
+    errors of reading and writing. After an error, the source accepts writes again, unless it cannot
+    be reached or the copy may exist despite the error.
     """
     address = parse_address(url)
     label = address.label
     if source.label == label:
         raise InvalidArgument(f"{label} cannot be copied to itself: choose another target")
     copy_id = secrets.token_hex(8)
-    may_be_there: Callable[[], bool] | None = None  # not before it is confirmed
+    may_be_there: Callable[[], bool] | None = None  # None until `confirm` is called
 
     def confirm(is_there: Callable[[], bool] = lambda: True) -> None:
         nonlocal may_be_there
@@ -357,7 +357,7 @@ def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest
         ours = digest_tables(connection)
     with open_store(url) as target, target.read() as connection:
         if read_fact(session_on(connection), "closed_for"):
-            return None  # the target was copied elsewhere, and refuses writes
+            return None  # the target itself was copied elsewhere, and rejects writes
         theirs = digest_tables(connection)
     return theirs if ours == theirs else None
 
@@ -366,16 +366,16 @@ def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest
 def empty_database(
     address: PostgresAddress, confirm: Callable[[], None] = lambda: None
 ) -> Iterator[Connection]:
-    """Yield a connection to a store that is empty except for plans, in one transaction that is
-    committed after the block, unless `confirm`, which is called last, raises. Meanwhile others can
-    read the store, but not write to it.
+    """Yield a connection to a store with only plans, in one transaction.
 
-    Raises Occupied, StoreUnavailable when nothing was done, and OutcomeUnknown.
+    After the block, `confirm` is called, and the transaction is committed unless it raises.
+    Meanwhile, other processes can read the store but not write to it. Raises Occupied,
+    StoreUnavailable if nothing was done, and OutcomeUnknown.
     """
-    from resumes.store.postgresql.store import load_transaction
+    from resumes.store.postgresql.store import transaction_on
 
     open_store(address.url).close()
-    with load_transaction(address) as connection:
+    with transaction_on(address) as connection:
         names = ", ".join(table.name for table in metadata.sorted_tables)
         connection.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))
         refuse_content(connection)
@@ -387,19 +387,21 @@ def empty_database(
 def _empty_file(
     path: Path, source: Store, confirm: Callable[[Callable[[], bool]], None]
 ) -> Iterator[Connection]:
-    """Yield a connection to an empty store that replaces the file after the block, unless `confirm`
-    raises, which is called last, with a function that returns whether the store is at the path.
-    Raises Occupied, and Conflict for another file that has the name by then.
+    """Yield a connection to an empty new store, which replaces the file after the block.
+
+    Before it does, `confirm` is called with a function that returns whether the new store is at the
+    path; if `confirm` raises, the file is not replaced. Raises Occupied, and Conflict if another
+    file has been created at the path.
     """
     check_place(path)
-    if source.path is not None:  # the size on PostgreSQL says little about that of a file
+    if source.path is not None:  # PostgreSQL's size says little about the file's size
         size = source.measure()
         check_room(path.parent, size.data_bytes + (size.log_bytes or 0))
 
     with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
         new = folder / "resumes.db"
         if path.exists():
-            open_store(f"sqlite:///{path}").close()  # it is a store, of this version
+            open_store(f"sqlite:///{path}").close()  # raises unless it is a store
         else:
             refuse_stray_logs(path)
         locks.enter_context(exclude_others(path, "copy"))
@@ -415,12 +417,12 @@ def _empty_file(
         confirm(lambda: _find_file(path) == made)
         if replaced is not None and _find_file(path) == replaced:
             exchange(new, path, folder / "replaced.db")
-        else:  # another process created a file with the name; it stays
+        else:  # raises Conflict if another process has created a file there
             place(new, path)
 
 
 def _find_file(path: Path) -> tuple[int, int] | None:
-    """Return the device and the inode of the file; None if there is none."""
+    """Return the device and the inode of the file, or None if it does not exist."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -5,4 +5,4 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Change nothing: revisions begin after this one."""
+    """Change nothing, because this is the first revision."""

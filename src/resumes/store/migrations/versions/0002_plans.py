@@ -1,6 +1,6 @@
-"""Plans lose their request rates, which limit nothing since version 1.1.0.
+"""Remove the request rates of plans, which have had no effect since version 1.1.0.
 
-Programs of version 1.0.0 that are still running on a server write no more (pitfalls S25).
+Programs of version 1.0.0 that are still running on PostgreSQL can no longer write (pitfalls S25).
 """
 
 from alembic import op
@@ -9,8 +9,8 @@ revision = "0002"
 down_revision = "0001"
 
 FACTS = (
-    # A store that was moved stays closed. A copy by version 1.0.0 that is still running must not find its
-    # id: if it failed, it would empty moving_to.
+    # A store that was moved stays closed. If a copy by version 1.0.0 is still running, it must not
+    # find its ID, because it would empty moving_to after an error.
     "UPDATE store_facts SET name = 'closed_for' WHERE name = 'moving_to'",
     "UPDATE store_facts SET value = '' WHERE name = 'copy_id'",
     "INSERT INTO store_facts (name, value) VALUES ('moving_to', 'a newer version of this program')",

@@ -1,6 +1,6 @@
-"""Search looks through whole resumes: an index of words replaces that of trigrams.
+"""Search all texts of resumes: replace the index of trigrams with an index of words.
 
-It is filled by the programs that use the store, as it is behind the creates.
+The programs that use the store fill the index, like the index entries of new resumes.
 """
 
 import sqlalchemy as sa
@@ -21,14 +21,15 @@ POSTGRESQL = (
     "CREATE FUNCTION search_keys(words TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE PARALLEL SAFE"
     " COST 1000 RETURN (SELECT string_to_array(words, ' '))",
     "CREATE INDEX ix_search_entries_words ON search_entries USING gin (search_keys(words))"
-    " WITH (gin_pending_list_limit = 1024)",
+    " WITH (gin_pending_list_limit = 4096)",
     "ALTER INDEX ix_search_entries_words ALTER COLUMN 1 SET STATISTICS 0",
     'CREATE TABLE search_words (term TEXT COLLATE "C" PRIMARY KEY)',
+    "DROP TABLE IF EXISTS schema_lock",  # version 1.0 locks it during an upgrade
 )
 
 
 def upgrade() -> None:
-    """Drop the old index with its progress, and create an empty one."""
+    """Drop the old index and its progress, and create an empty index."""
     is_sqlite = op.get_bind().dialect.name == "sqlite"
     for table in ("search_trigrams", "search_entries", "search_progress"):
         op.drop_table(table)

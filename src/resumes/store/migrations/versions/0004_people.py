@@ -1,7 +1,7 @@
-"""Resumes have a label, a person and the file that they came from, and may replace older versions;
-API keys may be read-only; people who were erased are remembered; plans may keep resumes for some days only.
+"""Add labels, persons, claims and replaced versions of resumes, read-only API keys, the memory of
+erased people, and plans that keep resumes for a limited number of days.
 
-The persons of the resumes that are there already are found by the programs that use the store.
+The programs that use the store find the persons of existing resumes.
 """
 
 import sqlalchemy as sa
@@ -18,7 +18,7 @@ INDEXES = (
 
 
 def upgrade() -> None:
-    """Add the columns, without copying a table, and the table of people who were erased."""
+    """Add the columns, without copying tables, and two new tables."""
     text = sa.Text() if op.get_bind().dialect.name == "sqlite" else sa.Text(collation="C")
     op.add_column("resumes", sa.Column("label", text))
     op.add_column("resumes", sa.Column("person", sa.LargeBinary))
