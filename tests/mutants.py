@@ -83,7 +83,7 @@ class Area:
     """Below `src`; `*` stands for anything."""
 
     tests: Sequence[str]
-    """Below `tests`."""
+    """Modules or single tests, below `tests`."""
 
     on_postgresql: Sequence[str] = ()
     """Tests that try once more, with that engine, what no test noticed with SQLite."""
@@ -117,10 +117,13 @@ AREAS: Final[Mapping[str, Area]] = {
         ("server/connection.py", "server/deadlines.py", "server/receiver.py"),
         (
             "api/test_connections.py",
+            "api/test_deadlines.py",
             "api/test_keep_alive.py",
+            "api/test_rate_limits.py::test_so_does_the_refusal_of_a_body_that_breaks_while_it_arrives",
             "api/test_receiver.py",
             "api/test_refusals.py",
             "api/test_service.py",
+            "api/test_upload.py::test_an_analyzer_is_ended_when_the_client_leaves",
         ),
     ),
     "quota": Area(("resumes/store/creation.py",), ("store/test_creating.py",)),
@@ -175,10 +178,10 @@ def main() -> None:
 
 def _report(name: str, options: argparse.Namespace) -> int:
     """The area's row is printed, and below it what survived; what `main` ends with for it."""
-    folder = options.folder / name
+    folder = FOLDER / name
     try:
         _run(AREAS[name], folder, options)
-        ends = dict(_iter_ends(AREAS[name], folder, options))
+        ends = dict(_iter_ends(AREAS[name], folder))
     except NotTried as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
@@ -206,7 +209,7 @@ def _run(area: Area, folder: Path, options: argparse.Namespace) -> None:
         conftest.write(FORKED)
     (folder / "setup.cfg").write_text(_settings(area))
     (folder / "pyproject.toml").write_text(_pytest_settings())
-    paths = os.pathsep.join([str(options.site), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(SITE), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-m", "mutmut", "run", "--max-children", str(options.processes),
          *options.only],
@@ -254,17 +257,15 @@ def _pytest_settings() -> str:
     return found[0]
 
 
-def _iter_ends(
-    area: Area, folder: Path, options: argparse.Namespace
-) -> Iterator[tuple[str, int | None]]:
+def _iter_ends(area: Area, folder: Path) -> Iterator[tuple[str, int | None]]:
     """How the tests ended for each mutant; None: it was not tried."""
-    again = partial(_try_alone, area.on_postgresql, CONTRACT[-1], folder / "mutants", options)
+    again = partial(_try_alone, area.on_postgresql, CONTRACT[-1], folder / "mutants")
     if area.on_postgresql and again("none") != SURVIVED:
         raise NotTried(f"{', '.join(area.on_postgresql)} fail on {CONTRACT[-1]} without a mutant")
     for path in sorted((folder / "mutants").rglob("*.meta")):
         for mutant, end in json.loads(path.read_text())["exit_code_by_key"].items():
             if end is not None and any(fnmatchcase(mutant, one) for one in area.at_import):
-                yield mutant, _try_alone(area.tests, SQLITE, folder / "mutants", options, mutant)
+                yield mutant, _try_alone(area.tests, SQLITE, folder / "mutants", mutant)
             elif end in (SURVIVED, UNTESTED) and area.on_postgresql:
                 found = again(mutant)
                 yield mutant, end if found == SURVIVED else found
@@ -272,9 +273,7 @@ def _iter_ends(
                 yield mutant, end
 
 
-def _try_alone(
-    tests: Sequence[str], engine: str, folder: Path, options: argparse.Namespace, mutant: str
-) -> int:
+def _try_alone(tests: Sequence[str], engine: str, folder: Path, mutant: str) -> int:
     """How the tests end in a process that imports everything when the mutant is there already."""
     try:
         end = subprocess.run(
@@ -284,7 +283,7 @@ def _try_alone(
             env={
                 **os.environ,
                 "MUTANT_UNDER_TEST": mutant,
-                "PYTHONPATH": os.pathsep.join(["src", ".", str(options.site)]),
+                "PYTHONPATH": os.pathsep.join(["src", ".", str(SITE)]),
             },
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -316,16 +315,9 @@ def _options() -> argparse.Namespace:
         "--only", nargs="*", default=[], metavar="MUTANT", help="these again, in the same copy"
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="[%(default)s]")
-    parser.add_argument(
-        "--folder", type=Path, default=FOLDER, metavar="DIR", help="of the copies [%(default)s]"
-    )
-    parser.add_argument(
-        "--site", type=Path, default=SITE, metavar="DIR",
-        help="where requirements/mutants.txt is installed [%(default)s]",
-    )  # fmt: skip
     options = parser.parse_args()
-    if not (options.site / "mutmut").is_dir():
-        parser.error(f"mutmut is not in {options.site}: run `make mutants`, which installs it")
+    if not (SITE / "mutmut").is_dir():
+        parser.error(f"mutmut is not in {SITE}: run `make mutants`, which installs it")
     return options
 
 

@@ -98,6 +98,8 @@ def test_a_unit_may_write_to_its_own_folders_alone_and_only_its_user_reads_them(
     lines = (repository / "deploy" / unit).read_text().splitlines()
     assert {"ProtectSystem=strict", "ProtectHome=yes", "StateDirectoryMode=0700"} <= {*lines}
     assert {"LimitCORE=0", "UMask=0077"} <= {*lines}  # nor is anything of its memory left
+    # A unit that runs analyzers goes on when the kernel kills one that used all memory.
+    assert ("OOMPolicy=continue" in lines) is (unit != "resumes-backup.service")
     places = re.compile("(ReadWrite|Bind)Paths=|(State|Cache|Logs|Configuration|Runtime)Directory=")
     assert {line for line in lines if places.match(line)} == written
 

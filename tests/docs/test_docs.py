@@ -28,7 +28,7 @@ from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from resumes.watched_names import SYSTEM_FOLDERS, TEMPORARY
-from server import connections, deadlines, rate_limits, receiver, rendering_route, routes
+from server import connections, deadlines, receiver, rendering_route, routes
 from server.openapi import document_bytes
 from server.request import STATUSES
 from tests.chaos import campaign
@@ -363,7 +363,7 @@ TIMEOUT: Final = f"{SETTINGS.client_timeout_s:g} s (`client_timeout_s`)"
 
 
 def as_word(number: float) -> str:
-    return {0.01: "hundredth", 0.75: "three quarters"}[number]
+    return {0.75: "three quarters"}[number]
 
 
 def size(size_bytes: int) -> str:
@@ -380,8 +380,6 @@ SENTENCES: Final = {
         f"the request waited for {as_word(rendering_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
-        f"more than {rate_limits.MIN_REMAINING:,} tokens are left, the number may be "
-        f"too low by up to {rate_limits.BATCH_TOKENS} for each additional worker. The number is exact if the key has not been used in the last {as_word(rate_limits.FREQUENT_S)} of a",
         f"| request line | {size(receiver.TARGET_BYTES + 16)} |",
         f"| request headers | {size(receiver.HEAD_BYTES)}, {receiver.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",

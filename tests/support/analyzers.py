@@ -7,7 +7,7 @@ from typing import Final
 from tests.support.resumes import a_document
 
 TELLS: Final = """
-import json, os, signal, subprocess, sys, tempfile, time
+import json, os, resource, signal, subprocess, sys, tempfile, time
 FILE = sys.argv[-1]
 def tell(name, text):
     with open(os.path.join({folder!r}, name), "a") as file:

@@ -3,7 +3,7 @@
 import json
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,6 +71,45 @@ HEADINGS: Final = {name: heading for name, heading, _ in _ROW.findall(PAGE) if n
 def a_document(**members: Any) -> dict[str, Any]:
     """A small valid document; a member given replaces the default one."""
     return {"header": {"name": "Ada Lovelace"}, "sections": {}, **members}
+
+
+PEOPLE: Final = (
+    ("Þórarinn Großweiß", "thor.gross@post.example", "+354 555 0142", "https://grossweiss.example"),
+    ("Siobhán O'Shaughnessy", "oshaughnessy@post.example", "086-555-0142", "shaughnessy.example"),
+    ("İbrahim Çağlayangül", "i@caglayangul.example", "+90 (532) 555 01 42", "çağlayangül.example"),
+    ("Дарья Кузьмичёва", "kuzmicheva@post.example", "8 (916) 555-01-42", "кузьмичёва.example"),
+    ("أميرة الخوارزمي", "amira@khawarizmi.example", "٠٧٩٥٥٥٥٠١٤٢", "khawarizmi.example"),
+    ("אביגיל בן־שושן", "avigail@post.example", "054-555-0142", "https://benshushan.example/cv"),
+    ("प्रियंवदा चतुर्वेदी", "priyamvada@post.example", "+91 98555 50142", "chaturvedi.example"),
+)
+"""Names, email addresses, phone numbers and websites that are hard to find in a text."""
+
+
+def person(known: tuple[str, str, str, str]) -> dict[str, Any]:
+    """A document whose texts say who it is about, in several spellings."""
+    name, email, phone, website = known
+    handle = max(name.split(), key=len)
+    texts = [
+        f"{name} is {name.upper()}, also {name.replace(' ', '')} and {handle}s.",
+        f"Write to {email.upper()} or <{email.replace('@', ' (at) ')}>; see {website}/x.",
+        f"github.com/{handle}1815, https://x.example/in/{name.replace(' ', '-')}",
+        f"Call {phone} or " + re.sub(r"[^\d+]", "", phone),
+    ]
+    items = [
+        {"position": text, "workplace": text, "description": text, "bullets": [text]}
+        for text in texts
+    ]
+    document = with_section("experiences", *items, name=f"What {name} did")
+    header = {"name": name, "email": email, "phone": phone, "website": website}
+    return document | {"header": header, "title": f"{name}: CV"}
+
+
+def secrets_of(document: Mapping[str, Any]) -> list[str]:
+    """What an anonymous resume must not say, as the header writes it."""
+    header = document["header"]
+    said = [header.get(field) or "" for field in ("name", "email", "phone", "website")]
+    words = [word for word in re.split(r"[\s־]", said[0]) if len(word) > 3]
+    return [text for each in (*said, *words) if len(text := re.sub("^https?://", "", each)) > 2]
 
 
 def with_section(section_type: str, *items: Any, **fields: Any) -> dict[str, Any]:

@@ -167,13 +167,17 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(version: str, *, settings: dict[str, str] | None = None) -> Iterator[Server]:
-    """A server of this version for the length of a block."""
+def running(
+    version: str, *, settings: dict[str, str] | None = None, is_standby: bool = False
+) -> Iterator[Server]:
+    """A server of this version for the length of a block, or a standby without a primary."""
     folder = Path(tempfile.mkdtemp(prefix=f"resumes-postgresql-{version}-"))
     folder.chmod(0o755)
     server = Server(version, folder, settings=settings)
     try:
         server.make()
+        if is_standby:
+            (folder / "data" / "standby.signal").touch()
         server.start()
         yield server
     finally:
@@ -195,12 +199,29 @@ def count_sessions(url: str, condition: str) -> int:
         return len(rows.fetchall())
 
 
-@contextlib.contextmanager
-def frozen(server: Server) -> Iterator[None]:
+def count_transactions(url: str, *account_ids: str) -> int:
+    """How many transactions have created the resumes of these accounts."""
+    with psycopg.connect(url) as connection:
+        sql = "SELECT count(DISTINCT xmin::text) FROM resumes WHERE account_id = ANY(%s)"
+        (count,) = connection.execute(sql, [[*account_ids]]).fetchone() or (0,)
+    return int(count)
+
+
+def frozen(server: Server) -> contextlib.AbstractContextManager[None]:
     """All processes of the server stand still; the system answers for them all the same."""
     assert server.process is not None
-    parent = server.process.pid
-    processes = [parent, *children_of(parent)]
+    return stopped(server.process.pid, *children_of(server.process.pid))
+
+
+def find_backends(server: Server, condition: str) -> list[int]:
+    """The processes of the server that serve sessions of stores that are so."""
+    rows = server.execute(f"SELECT pid FROM pg_stat_activity WHERE {OURS} AND {condition}")
+    return [int(str(pid)) for (pid,) in rows]
+
+
+@contextlib.contextmanager
+def stopped(*processes: int) -> Iterator[None]:
+    """These processes stand still."""
     for process in processes:
         os.kill(process, signal.SIGSTOP)
     try:

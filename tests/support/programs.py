@@ -5,11 +5,11 @@ import json
 import os
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
+
+import httpx
 
 from tests.support.waiting import end
 from tests.support.waiting import wait_until as wait_until
@@ -75,13 +75,8 @@ def call(url: str, key: str | None, *, method: str = "GET", body: bytes | None =
     headers = {"Content-Type": "application/json"}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
-    request = urllib.request.Request(url, data=body, method=method, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return response.status, json.load(response)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.load(error)
+    answer = httpx.request(method, url, headers=headers, content=body, timeout=60)
+    return answer.status_code, answer.json()
 
 
 def walk(url: str, key: str, *, limit: int) -> list[str]:

@@ -63,11 +63,11 @@ ACROSS: Final = {
     **dict.fromkeys(
         (
             f"resumes.store.search_engine.{name}"
-            for name in ("_REMOVE_UNUSED", "remove_unused_words")
+            for name in ("_IS_USED", "_REMOVE_UNUSED", "_remove_unused")
         ),
         "PostgreSQL's list of words is one of all accounts",
     ),
-    "resumes.store.search_index._begin_progress": "an account's number in SQLite's index is its own",
+    "resumes.store.search_index._begin_progress": "an account's number in the index is its own",
     "resumes.store.creation._LOCK_FREE": "creates of several accounts share a transaction",
     "resumes.store.import_history.": "metrics and the admin's overview count all files",
 }
@@ -95,24 +95,25 @@ def tables_across(sql: str) -> set[str]:
         if inserted[1] in TENANT_TABLES and "account_id" not in re.split(r",\s*", inserted[2]):
             offending.add(inserted[1])
         sql = sql[inserted.end() :].partition("ON CONFLICT")[0]
-    return offending | _judge(sql, [])
+    return offending | _judge(sql)
 
 
-def _judge(sql: str, outer: list[str]) -> set[str]:
+def _judge(sql: str) -> set[str]:
+    # Each subquery says it itself: a sharded engine does not carry the account into it.
     scope, subqueries = _split(sql)
     offending = set()
     for part in re.split(r"\bUNION\b", scope):
         names = _names(part)
         if " OR " in part:
             offending |= set(names.values()) & TENANT_TABLES
-        said = _said([*outer, part])
+        said = _said(part)
         offending |= {
             table
             for name, table in names.items()
             if table in TENANT_TABLES and (name, "account_id") not in said
         }
     for subquery in subqueries:
-        offending |= _judge(subquery, [*outer, scope])
+        offending |= _judge(subquery)
     return offending
 
 
@@ -145,18 +146,15 @@ def _names(scope: str) -> dict[str, str]:
     return {(found["alias"] or found["table"]): found["table"] for found in _TABLE.finditer(scope)}
 
 
-def _said(scopes: list[str]) -> set[tuple[str, str]]:
+def _said(scope: str) -> set[tuple[str, str]]:
     """Where the account is said: names of tables with their columns."""
-    names: dict[str, str] = {}
-    for scope in scopes:
-        names |= _names(scope)
+    names = _names(scope)
     said: set[tuple[str, str]] = set()
-    for scope in scopes:
-        for name, column in _SAID.findall(scope):
-            places = [name] if name else list(_names(scope))
-            if len(places) == 1 and (names.get(places[0]), column) in SAYING:
-                said.add((places[0], column))
-    return _spread(said, [pair for scope in scopes for pair in _EQUAL.findall(scope)], names)
+    for name, column in _SAID.findall(scope):
+        places = [name] if name else list(names)
+        if len(places) == 1 and (names.get(places[0]), column) in SAYING:
+            said.add((places[0], column))
+    return _spread(said, _EQUAL.findall(scope), names)
 
 
 def _spread(
@@ -192,7 +190,9 @@ def site_of(frame: FrameType | None) -> str | None:
         if file.is_relative_to(SRC):
             module = ".".join(file.relative_to(SRC).with_suffix("").parts)
             site = f"{module}.{frame.f_code.co_qualname}"
-            if not site.endswith((".fetch", ".fetch_async")):  # which run what others ask for
+            if not site.endswith(
+                (".fetch", ".fetch_async", ".fetch_reachable")
+            ):  # which run what others ask for
                 return site
         frame = frame.f_back
     return None

@@ -1,6 +1,8 @@
 """The user's analyzer as a process: what it gets, how it ends, and that nothing of it stays."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from resumes import external_analyzer
 from resumes.external_analyzer import AnalysisFailed, ExternalAnalyzer, Failure
 from resumes.settings import Settings
 from tests.support.analyzers import an_analyzer, private_folders, told
@@ -57,6 +60,7 @@ tell("tmp", tempfile.gettempdir())
 tell("nice", os.nice(0))
 if os.path.exists("/proc/self/autogroup"): tell("group", open("/proc/self/autogroup").read().split()[-1])
 tell("oom", open("/proc/self/oom_score_adj").read().strip())
+tell("memory", resource.getrlimit(resource.RLIMIT_DATA)[0])
 tell("files", len(os.listdir("/proc/self/fd")) - 1)
 open(FILE, "w").write("changed")
 os.mkdir("left")
@@ -80,6 +84,7 @@ print(RESUME)
     assert told(tmp_path, "group") in ([], ["10"])
     assert told(tmp_path, "files") == ["3"]
     assert told(tmp_path, "oom") == ["1000"]
+    assert told(tmp_path, "memory") == [str(4 * 1024**3)]
 
 
 @pytest.mark.parametrize(
@@ -91,15 +96,31 @@ print(RESUME)
         ),
         ("print(RESUME); sys.exit(3)", "The analyzer failed with exit code 3"),
         ("print(RESUME, flush=True); os.abort()", "The analyzer ended by signal 6"),
+        ("os.kill(os.getpid(), 9)", "The analyzer ended by signal 9, as when memory runs out"),
         ("print(' ')", "The analyzer wrote no output"),
         ("sys.stderr.write('x' * 100_000 + ' end'); sys.exit(2)", f"code 2: {'x' * 496} end"),
     ],
-    ids=["exit", "output", "signal", "nothing", "long"],
+    ids=["exit", "output", "signal", "killed", "nothing", "long"],
 )
 def test_a_refusal_tells_how_it_ended_and_what_it_said(
     tmp_path: Path, code: str, message: str
 ) -> None:
     assert refusal(an_analyzer(tmp_path, code), Failure.FAILED).endswith(message)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit all data")
+def test_memory_is_bounded_for_each_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(external_analyzer, "MEMORY_MIB", 200)
+    hungry = "kept = []\nwhile True: kept.append(b'x' * 10_000_000)"
+    message = refusal(an_analyzer(tmp_path, hungry), Failure.FAILED)
+    said = r"exit code 1 when it had used \d{3} MiB of memory: .*MemoryError"
+    assert re.fullmatch(f"The analyzer failed with {said}", message), message
+    raising = (
+        "resource.setrlimit(resource.RLIMIT_DATA, (-1, -1)); b'x' * 300_000_000; print(RESUME)"
+    )
+    assert run(an_analyzer(tmp_path, raising)).strip() == a_document()
 
 
 def test_output_is_bounded(tmp_path: Path) -> None:
@@ -148,6 +169,12 @@ def test_processes_that_fork_away_are_ended_too(tmp_path: Path, ends: str) -> No
     pids = told(tmp_path, "pid")
     assert len(pids) >= 3
     assert not any(is_running(int(pid)) for pid in pids)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems know no subreaper")
+def test_thousands_of_processes_that_have_ended_do_not_delay_the_output() -> None:
+    leave_them = "i=0; while [ $i -lt 3000 ]; do (: &); i=$((i + 1)); done"
+    assert run(["/bin/sh", "-c", f'{leave_them}; cat "$1"', "sh", "{file}"]) == PDF
 
 
 def test_a_run_is_ended_when_it_is_cancelled(tmp_path: Path) -> None:
@@ -217,6 +244,24 @@ def test_the_folder_of_a_running_analyzer_is_left_alone(tmp_path: Path, temporar
     assert outputs[0].strip() == a_document()
 
 
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="util-linux is not installed")
+def test_what_the_analyzer_may_not_write_to_is_removed_too(tmp_path: Path, temporary: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o755)
+    code = f"""
+os.makedirs("a/b")
+open("a/b/page", "w")
+os.symlink({str(kept)!r}, "a/link")
+for folder in ("a/b", "a", "."): os.chmod(folder, 0)
+print(RESUME)
+"""
+    unprivileged = ["setpriv", "--bounding-set", "-all"] if os.geteuid() == 0 else []
+    owner = [sys.executable, "-c", OWNER, str(temporary), *an_analyzer(tmp_path, code)]
+    subprocess.run([*unprivileged, *owner], check=True)
+    assert private_folders(temporary) == []
+    assert kept.stat().st_mode & 0o777 == 0o755
+
+
 def test_a_command_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("#!/bin/sh\n")
@@ -228,6 +273,7 @@ def test_a_command_that_cannot_be_started_is_named(tmp_path: Path) -> None:
         (str(tmp_path / "none"), f"{tmp_path}/none was not found"),
         (str(plain), f"{plain} is not an executable file"),
         (str(broken), "No such file or directory"),
+        (name := f"/{'x' * 256}", f"{name}: File name too long"),
     ):
         message = refusal([command, "{file}"], Failure.CANNOT_START)
         assert message == f"The analyzer cannot be started: {why}"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tests.support.api.builders import RESUMES, a_body, a_resume, with_section
+from tests.support.api.builders import RESUMES, Client, a_body, a_resume, with_section
 
 PATH = b"/api/v1/resumes"
 BODY = b'{"header":{},"sections":{}}'
@@ -138,6 +138,22 @@ def a_request(
 def a_create(body: bytes, *fields: bytes, key: bytes = ADA) -> bytes:
     """A create as a client sends it."""
     return a_request("POST", RESUMES, JSON, *fields, body=body, key=key)
+
+
+def keyed(client: Client, sent: bytes) -> bytes:
+    """The request with the client's key."""
+    return sent.replace(b"Bearer ADA", b"Bearer " + client.key.encode())
+
+
+def kept(sent: bytes) -> bytes:
+    """The request of a client that keeps its connection."""
+    return sent.replace(b"Connection: close\r\n", b"")
+
+
+def as_in_1990(sent: bytes) -> bytes:
+    """The request in HTTP/1.0, of a client that asks to keep its connection."""
+    kept_then = kept(sent).replace(b"Host: resumes.test\r\n", b"Connection: keep-alive\r\n")
+    return kept_then.replace(b"HTTP/1.1", b"HTTP/1.0")
 
 
 def iter_heads() -> Requests:

@@ -1,13 +1,16 @@
 """Servers in a thread of the test, and in processes of their own for what needs signals."""
 
 import contextlib
+import fcntl
 import json
 import queue
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,12 +21,14 @@ from typing import Any
 
 import httpx
 import pytest
+import uvloop
 
 from resumes.filesystems import free_bytes
 from resumes.settings import Settings
 from resumes.store import Store, accounts, api_keys, open_store
 from server import service
 from tests.support.api.builders import RESUMES, Client, SteppingClock
+from tests.support.api.refused import a_request
 from tests.support.stores import make_account, make_store_file
 from tests.support.waiting import end
 from tests.support.waiting import wait_until as wait_until
@@ -48,6 +53,22 @@ def read_all(connection: socket.socket) -> bytes:
     return received
 
 
+def read_answer(connection: socket.socket) -> bytes:
+    """One answer with its body."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += (chunk := connection.recv(65536))
+        assert chunk, received
+    head, _, body = received.partition(b"\r\n\r\n")
+    length = next(
+        line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")
+    )
+    while len(body) < int(length.split()[1]):
+        body += (chunk := connection.recv(65536))
+        assert chunk, received
+    return head + b"\r\n\r\n" + body
+
+
 def exchange(url: str, *sent: bytes) -> bytes:
     """Everything that the server says to what is sent on one connection, until it closes that."""
     with a_connection(url) as connection:
@@ -57,6 +78,46 @@ def exchange(url: str, *sent: bytes) -> bytes:
         with contextlib.suppress(OSError):  # the server may have ended it
             connection.shutdown(socket.SHUT_WR)  # it need not wait for more
         return begun + read_all(connection)
+
+
+def send(url: str, connection: socket.socket, sent: bytes) -> None:
+    """Send this, and wait until the server has read it and done what it does at once."""
+    connection.sendall(sent)
+    # Once the server's system has it, the second request from then on is read later.
+    wait_until(lambda: not any(fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4))))
+    for _ in range(2):
+        exchange(url, a_request("GET", "/healthz", key=None))
+
+
+def count_connections(url: str) -> int:
+    """How many connections the server has, beside the one that asks."""
+    answer = exchange(url, a_request("GET", "/metrics", key=None))
+    found = re.search(rb"\nresumes_connections (\d+)", answer)
+    assert found is not None
+    return int(found[1]) - 1
+
+
+class LoopClock:
+    """The clock of event loops in this process, which stands still until it is moved. Seconds.
+
+    Their timers still go by the system's clock, so a server goes on checking its connections.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 1_000.0
+        self._reads = 0
+        monkeypatch.setattr(uvloop.Loop, "time", lambda _: self._read())
+
+    def _read(self) -> float:
+        self._reads += 1
+        return self.now_s
+
+    def move(self, seconds: float) -> None:
+        """Move the clock, and wait until every connection was checked."""
+        self.now_s += seconds
+        # Each round of checks reads it twice. The one under way looks like a stall, and is left out.
+        enough = self._reads + 6
+        wait_until(lambda: self._reads > enough)
 
 
 @dataclass

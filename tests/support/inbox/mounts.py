@@ -127,7 +127,6 @@ def an_ext4(folder: Path, size_bytes: int) -> Iterator[Ext4]:
 
 _CLONE_NEWNS = 0x20000
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
-_MNT_DETACH = 2
 
 
 class Mounts:
@@ -149,10 +148,6 @@ class Mounts:
         """A folder is seen at another path too, which is made."""
         path.mkdir(parents=True, exist_ok=True)
         self._mount(str(source), path, None, _MS_BIND)
-
-    def unmount(self, path: Path) -> None:
-        """What is mounted there is gone from there, whoever uses it."""
-        self._check(self._libc.umount2(os.fsencode(path), _MNT_DETACH))
 
     def _mount(
         self, source: str, path: Path, kind: str | None, flags: int, options: str | None = None

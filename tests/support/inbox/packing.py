@@ -6,8 +6,10 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 
+from importer.json_texts import CannotUnpack, Part
+from importer.options import Limits
 from importer.outcomes import Result
-from importer.unpack import CannotUnpack, Limits, Part, unpack
+from importer.unpack import unpack
 
 LIMITS = Limits(max_bytes=2_000, max_file_bytes=20_000, max_parts=50, max_members=40)
 """Small enough to be exceeded by a test."""

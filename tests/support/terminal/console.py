@@ -37,8 +37,7 @@ if "hang" in sys.argv:
     def hang(*_, **__):
         logging.warning("The read hangs")
         time.sleep(3_600)
-    logging.basicConfig()
-    stored_resumes.list_sorted = hang
+    stored_resumes.list_page = hang
 if "hasty" in sys.argv:
     deletions.GRACE_S = 0.5
 with open_store(sys.argv[1]) as store:

@@ -23,7 +23,7 @@ from textual.worker import WorkerState
 
 from resumes.settings import Settings
 from resumes.store.store import Store
-from tui.app import ResumesApp
+from tui.app import KEYS, ResumesApp
 from tui.deletions import Deletions
 from tui.keys import Target
 from tui.session import UiSession
@@ -111,11 +111,12 @@ async def at_rest(pilot: Pilot[int]) -> None:
 
 
 def is_busy(app: App[int]) -> bool:
-    """Whether a worker does anything but wait for the answer of a dialog."""
+    """Whether a worker does anything but wait for a key, or for the answer of a dialog."""
     screens = [screen for stack in app._screen_stacks.values() for screen in stack]
     asked = [callback.future for screen in screens for callback in screen._result_callbacks]
     waiting = sum(future is not None and not future.done() for future in asked)
-    return sum(not worker.is_finished for worker in app.workers) > waiting
+    busy = [worker for worker in app.workers if not worker.is_finished and worker.group != KEYS]
+    return len(busy) > waiting
 
 
 async def shows(app: App[int], *texts: str) -> None:
@@ -160,11 +161,13 @@ async def types(pilot: Pilot[int], text: str, *texts: str) -> None:
     await shows(pilot.app, *texts)
 
 
-def sends(app: App[int], text: str) -> None:
-    """The terminal sends all of it at once, as over a slow line."""
+def sends(app: App[int], *texts: str) -> None:
+    """The terminal sends all of it at once, as over a slow line. Every second text is pasted."""
     assert app._driver is not None
-    for char in text:
-        app._driver.send_message(events.Key(_character_to_key(char), char))
+    for number, text in enumerate(texts):
+        keys = [events.Key(_character_to_key(char), char) for char in text]
+        for event in [events.Paste(text)] if number % 2 else keys:
+            app._driver.send_message(event)
 
 
 # The screen.

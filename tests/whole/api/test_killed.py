@@ -1,7 +1,5 @@
-"""Servers that are killed, asked to end or without a disk while clients write, and what is left."""
+"""Servers that are asked to end, or have no disk, while clients write, and what is left."""
 
-import itertools
-import random
 import shutil
 import signal
 import subprocess
@@ -13,31 +11,13 @@ from tests.support import programs
 from tests.support.api import load
 from tests.support.api.ended_servers import (
     GRACE_S,
-    KINDS,
-    SHORT,
-    check,
     check_stops,
-    live_through,
     stop_under_load,
 )
 from tests.support.api.full_disks import DISK_BYTES, filled
 from tests.support.api.load import Wire
 from tests.support.api.scenes import Scene, is_unavailable
 from tests.support.inbox.mounts import a_disk
-
-LONG = 200
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kills",
-    [SHORT, pytest.param(LONG, marks=pytest.mark.campaign(minutes=6))],
-    ids=["short", "long"],
-)
-def test_what_was_acknowledged_is_there_once_and_whole(tmp_path: Path, kills: int) -> None:
-    """Half of the servers have two workers."""
-    check(live_through(tmp_path, itertools.islice(itertools.cycle(KINDS), kills), random.Random(1)))
-
 
 STOPS = 50
 
