@@ -18,6 +18,7 @@ import json
 import random
 import re
 import statistics
+import sys
 import tarfile
 import tempfile
 import time
@@ -31,6 +32,7 @@ from typing import Any
 from tests.support import postgres
 
 from resumes import analyzer
+from resumes.process_memory import tune_gc
 from resumes.search.words import index_tokens
 from resumes.store import Store, accounts, creation, open_store, plans, search, stored_resumes
 from resumes.store.accounts import AccountInfo
@@ -39,6 +41,7 @@ from resumes.store.plans import PlanChange
 from resumes.store.search_engine import merge
 from resumes.store.search_index import SLICE_RESUMES, Indexer, count_indexed, list_behind
 from resumes.store.sqlite.driver import dbapi
+from server.service import SWITCH_INTERVAL_S
 
 SAMPLES = Path(__file__).parents[1] / "sample_data"
 ACCOUNTS = 48
@@ -387,6 +390,8 @@ def main() -> None:
     )
     print(f"{engine}, {arguments.resumes:,} resumes\n")
     mixer = Mixer(arguments.corpus)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)  # as the service does, before it indexes
+    tune_gc()
     measure_words(mixer)
     with a_store(arguments.postgresql, arguments.store) as store:
         plans.set_plan_limits(store, PlanChange("business", None))

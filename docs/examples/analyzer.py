@@ -7,6 +7,7 @@ python3 analyzer.py FILE
 """
 
 import json
+import logging
 import re
 import sys
 from typing import Any
@@ -15,6 +16,9 @@ try:
     import pypdf
 except ImportError:
     sys.exit("The analyzer needs pypdf: pip install pypdf")
+
+# The person who sent the file gets what is written to standard error: only the reason, not pypdf's warnings.
+logging.disable()
 
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
 PHONE = re.compile(r"\+?\(?\d[\d ()./-]{6,18}\d")
