@@ -92,7 +92,7 @@ class Findings:
         """
         if len(self.warnings) == MAX_REPORTED:
             self.unreported += 1
-            if self.unreported == MAX_WARNINGS:
+            if self.unreported > MAX_WARNINGS - MAX_REPORTED:
                 raise InvalidResume([Issue("", TOO_MANY)])
             return
         named = [self.scope[-1], where] if isinstance(where, int) else [where]
