@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.text import Text
 from textual import events, on, work
@@ -296,6 +296,13 @@ class ResumesApp(App[int]):
         finally:
             # If the pause begins only after the timeout, end it immediately.
             paused.add_done_callback(lambda _: pause.close())
+
+    async def run_action(self, *arguments: Any, **more: Any) -> bool:
+        """Run the action, and let the key queue know that it was run."""
+        try:
+            return await super().run_action(*arguments, **more)
+        finally:
+            self._keys.note_action()
 
     async def on_event(self, event: events.Event) -> None:
         """Put keys and pastes into the key queue; handle other events immediately."""

@@ -9,12 +9,13 @@ paste, which is one event, waits among the keys, so that it does not overtake an
 import asyncio
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from textual import events
 from textual.app import App
 from textual.widget import Widget
 from textual.widgets import Input
+from textual.worker import Worker
 
 from tui.keys import BY_ID, LINE_S
 
@@ -42,6 +43,8 @@ class KeyQueue:
         self._hand_on = hand_on
         self._waiting: asyncio.Queue[KeyOrPaste] = asyncio.Queue(MAX_WAITING)
         self._q_quits = True
+        self._acted_s: float | None = None
+        """When Textual first ran an action after the last key."""
 
     async def put(self, key: KeyOrPaste) -> None:
         """Queue the key; if it quits immediately, drop the queued keys and hand on this key."""
@@ -54,19 +57,38 @@ class KeyQueue:
             self._q_quits = self._q_quits and name not in LINE_KEYS
             self._waiting.put_nowait(key)
 
+    def note_action(self) -> None:
+        """Note that Textual has run an action."""
+        if self._acted_s is None:
+            self._acted_s = monotonic()
+
     async def run(self) -> None:
         """Hand on each key once the first screen, or the line that the last key opens, is ready."""
         self._q_quits = False
         focus: Widget | None = None
-        ends_at = monotonic() + LINE_S
+        before: set[Worker[Any]] = set()
+        wait_s, ends_at = LINE_S, monotonic() + LINE_S
         while self._app.screen_stack:  # until the app is closing
-            if self._app.focused in (None, focus) and monotonic() < ends_at:
+            if self._app.focused in (None, focus) and self._is_opening(before, wait_s, ends_at):
                 await asyncio.sleep(STEP_S)
                 continue
             key = await self._waiting.get()
             wait_s = self._line_wait_s(key) if isinstance(key, events.Key) else 0.0
-            focus, ends_at = self._app.focused, monotonic() + wait_s
+            ends_at = monotonic() + (LINE_S if wait_s else 0.0)
+            focus, before, self._acted_s = self._app.focused, set(self._app.workers), None
             await self._hand_on(key)
+
+    def _is_opening(self, before: set[Worker[Any]], wait_s: float, ends_at: float) -> bool:
+        """Return whether the last key may still open a line.
+
+        `before` are the workers from before the key, `wait_s` is how long to wait after the key's
+        action, and `ends_at` limits the wait on a busy machine.
+        """
+        now_s = monotonic()
+        if now_s >= ends_at or self._acted_s is None:
+            return now_s < ends_at
+        is_working = any(not (each.is_finished or each in before) for each in self._app.workers)
+        return is_working or now_s < self._acted_s + wait_s
 
     def _line_wait_s(self, key: events.Key) -> float:
         """Return how long later keys may wait for the input line that this key opens."""

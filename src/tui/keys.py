@@ -78,7 +78,7 @@ class Action:
     description: str
     command: str = ""
     line_wait_s: float = 0.0
-    """How long later keys wait for the input line that the action opens; 0 if it opens none."""
+    """How long after the action later keys wait for the input line that it opens; 0 if it opens none."""
 
     comes_first: bool = False
     """Whether the keys also work in dialogs and text fields."""
@@ -96,7 +96,8 @@ class Action:
 
 LINE_S: Final = 5.0
 FORM_S: Final = 0.3
-"""How long keys wait for a form: it may have to read first, or a message may appear instead."""
+"""How long keys wait for a form after the action: a message may appear instead. While a worker of
+the action runs, they wait for up to LINE_S."""
 
 _RESUMES: Final = (Place.RESUMES, Place.RESUME)
 _FILES: Final = (Place.IMPORTS, Place.FILE)

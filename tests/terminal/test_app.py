@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import re
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from textual import events
+from textual.app import ComposeResult
 from textual.command import CommandInput, CommandPalette
 from textual.pilot import Pilot
 
@@ -45,6 +47,7 @@ from tests.support.terminal.driving import (
 )
 from tui.app import MAX_TYPED, ResumesApp
 from tui.keys import ACTIONS, FORM_S, MODES, Place, keys_of
+from tui.screens.accounts import CreateAccountDialog
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import failure
@@ -352,9 +355,23 @@ async def test_a_way_out_does_not_wait_for_the_keys_before_it(store: Store) -> N
         await until(lambda: pilot.app.return_code == 0)
 
 
-async def test_what_is_typed_into_a_dialog_that_opens_reaches_it(store: Store) -> None:
+@pytest.mark.parametrize("is_slow", ["list", "form"])
+async def test_what_is_typed_into_a_dialog_that_opens_reaches_it_however_slow_that_is(
+    store: Store, is_slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compose = CreateAccountDialog.compose
+
+    def late(dialog: CreateAccountDialog) -> ComposeResult:
+        time.sleep(2 * FORM_S)
+        yield from compose(dialog)
+
     async with running(store, "1 account", screen="accounts") as pilot:
+        if is_slow == "form":
+            monkeypatch.setattr(CreateAccountDialog, "compose", late)
+        else:
+            pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * FORM_S)
         sends(pilot.app, "nzoe")
+
         await shows(pilot.app, "Name          zoe")
 
 
