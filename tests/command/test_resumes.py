@@ -175,7 +175,9 @@ def test_unknown_fields_are_shown_and_exported_in_their_own_notation(
 
     shown = acme.succeeds("show", resume_id, "--json")
     stream = acme.succeeds("export", resume_id)
-    acme.succeeds("export", resume_id, "--to", str(tmp_path / "out"))
+    out = str(tmp_path / "out")
+    told = {"exported": 1, "kept": 0, "failed": [], "to": out, "unsearched": 0}
+    assert acme.answers("export", resume_id, "--to", out, "--json") == told
 
     [file] = (tmp_path / "out").iterdir()
     for text in (shown, stream, file.read_text("utf-8")):

@@ -469,6 +469,10 @@ def export(
     kept = 0 if overwrite else summary.existing
     replaced = f" ({counted(summary.existing, 'file')} overwritten)" if summary.existing else ""
     count = counted(summary.exported - kept, "resume")
+    if session.as_json and target is not None:
+        failed = [{"id": resume_id, "error": str(error)} for resume_id, error in summary.failed]
+        about = {"exported": summary.exported - kept, "kept": kept, "failed": failed}
+        put_json(about | {"to": str(target), "unsearched": unsearched})
     say(f"Exported {count}{where}{replaced if overwrite else ''}.")
     if kept:
         say(
