@@ -15,7 +15,7 @@ from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store import search_index
 from resumes.store.accounts import FIRST_MONTHS, AccountInfo
-from resumes.store.plans import keep_text, listing_text, maximum_text
+from resumes.store.plans import keep_text, kept_text, listing_text, maximum_text
 from resumes.store.retention import list_due
 from resumes.store.transfer.account_files import check_account_file, export_account, is_account_file
 from resumes.store.transfer.account_import import import_account
@@ -155,7 +155,7 @@ def show(session: Session, name: str) -> None:
             ("plan", account.plan),
             ("resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"),
             ("API listing", listing_text(account.api_listing)),
-            ("keeps resumes", f"{keep_text(account.keep_days)}{f' ({due:,} due)' if due else ''}"),
+            ("keeps resumes", kept_text(account.keep_days, due)),
             ("on newer", account.on_newer),
             ("first month", FIRST_MONTHS[account.first_month]),
             ("created", f"{instant(account.created_at)} UTC"),

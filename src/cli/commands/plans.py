@@ -14,7 +14,7 @@ from resumes.store import plans as store_plans
 from resumes.store.plans import (
     AffectedAccounts,
     PlanInfo,
-    keep_text,
+    kept_text,
     listing_text,
     maximum_text,
     parse_keep_days,
@@ -25,7 +25,7 @@ COLUMNS = (
     Column("plan", lambda plan: plan.name, is_flexible=True),
     Column("resumes", lambda plan: maximum_text(plan.max_resumes), is_number=True),
     Column("API listing", lambda plan: listing_text(plan.api_listing)),
-    Column("keeps resumes", lambda plan: keep_text(plan.keep_days)),
+    Column("keeps resumes", lambda plan: kept_text(plan.keep_days, plan.due)),
     Column("accounts", lambda plan: f"{plan.accounts:,}", is_number=True),
 )
 
@@ -157,4 +157,5 @@ def as_json(plan: PlanInfo) -> dict[str, Any]:
         "apiListing": bool(plan.api_listing),
         "keepDays": plan.keep_days,
         "accounts": plan.accounts,
+        "dueResumes": plan.due,
     }

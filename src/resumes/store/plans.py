@@ -4,6 +4,7 @@ A plan determines how many resumes an account may have, how long they are kept, 
 account's keys may list resumes over the API.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from sqlmodel import Session, col, func, select
 
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store.accounts import IS_OPEN, PLANS_BY_SIZE, check_name, check_plan
-from resumes.store.retention import list_due_on
+from resumes.store.retention import list_due, list_due_on
 from resumes.store.schema import Account, AccountUsage, Plan, PlanBase, account_usage, plans
 from resumes.store.store import Store
 from resumes.text import counted
@@ -48,6 +49,11 @@ def keep_text(days: int | None) -> str:
     return FOREVER if days is None else counted(days, "day")
 
 
+def kept_text(days: int | None, due: int) -> str:
+    """Return the time for which a plan keeps resumes, with the number of those that are due."""
+    return f"{keep_text(days)} ({due:,} due)" if due else keep_text(days)
+
+
 def listing_text(is_allowed: bool) -> str:
     """Return `yes` if the API lists and returns resumes, otherwise `no`."""
     return "yes" if is_allowed else "no"
@@ -71,9 +77,10 @@ def _parse_number(text: str, noun: str, endless: str, whole: str | None = None) 
 
 
 class PlanInfo(PlanBase):
-    """A plan, and the number of accounts on it."""
+    """A plan, the number of accounts on it, and how many of their resumes are due."""
 
     accounts: int = 0
+    due: int = 0
 
     @property
     def allowance(self) -> str:
@@ -109,8 +116,11 @@ def list_plans(store: Store) -> list[PlanInfo]:
         .group_by(*plans.columns)
         .order_by(*PLANS_BY_SIZE)
     )
+    due = Counter[str]()
+    for some in list_due(store):
+        due[some.plan] += some.resumes
     return [
-        PlanInfo.model_validate(plan, update={"accounts": count})
+        PlanInfo.model_validate(plan, update={"accounts": count, "due": due[plan.name]})
         for plan, count in store.fetch(statement)
     ]
 
@@ -142,7 +152,7 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
         if change.is_new and plan is not None:
             raise Conflict(f'Plan "{change.name}" already exists')
         if (seen := change.expected) is not None and (
-            plan is None or plan.model_dump() != seen.model_dump(exclude={"accounts"})
+            plan is None or plan.model_dump() != seen.model_dump(exclude={"accounts", "due"})
         ):
             raise Conflict(f'Plan "{change.name}" was changed by someone else in the meantime')
         plan = plan or Plan(name=change.name)

@@ -14,7 +14,7 @@ from textual.worker import get_current_worker
 from resumes.errors import InvalidArgument
 from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import FIRST_MONTHS, FIRST_PLAN, AccountInfo, AccountOptions
-from resumes.store.plans import PlanInfo, keep_text, listing_text, maximum_text
+from resumes.store.plans import PlanInfo, keep_text, kept_text, listing_text, maximum_text
 from resumes.store.retention import list_due
 from resumes.store.store import Store
 from resumes.store.versions import OnNewer
@@ -189,7 +189,7 @@ def read_details(store: Store, name: str) -> list[Paragraph]:
     account = accounts.get_account(store, name, include_closed=True)
     has = accounts.get_summary(store, account.id)
     due = sum(some.resumes for some in list_due(store, name))
-    kept = f"{keep_text(account.keep_days)}{f' ({due:,} due)' if due else ''}"
+    kept = kept_text(account.keep_days, due)
     room = "" if account.free_places is None else f"{account.free_places:,} left"
     if account.is_over:
         room = "over limit: existing resumes kept, new ones refused"

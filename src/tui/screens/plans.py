@@ -14,6 +14,7 @@ from resumes.store.plans import (
     PlanChange,
     PlanInfo,
     keep_text,
+    kept_text,
     listing_text,
     maximum_text,
     parse_keep_days,
@@ -160,7 +161,7 @@ class PlansScreen(ListScreen[PlanInfo]):
         return (
             ListColumn("NAME", 0, lambda plan: text_cell(plan.name, "bold"), at_most=40),
             *LIMIT_COLUMNS,
-            ListColumn("KEEPS", 11, lambda plan: safe(keep_text(plan.keep_days))),
+            ListColumn("KEEPS", 20, lambda plan: safe(kept_text(plan.keep_days, plan.due))),
             ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:,}"), is_right=True),
         )
 
