@@ -24,7 +24,10 @@ TEMPLATE: Final = FOLDER / "resume.typ"
 BOOK_TEMPLATE: Final = FOLDER / "book.typ"
 
 _LOGO: Final = b"""#set page(width: auto, height: auto, margin: 0pt, fill: none)
-#image(bytes(sys.inputs.logo), format: "svg", height: 12mm)"""
+#let logo(..size) = image(bytes(sys.inputs.logo), format: "svg", ..size)
+#context if measure(logo(height: 12mm)).width > 55mm { logo(width: 55mm) } else { logo(height: 12mm) }"""
+"""A page with the logo at the size at which documents show it. A very wide logo at a height of 12 mm
+would need more pixels than fit into memory."""
 
 MAX_MEMORY_BYTES: Final = 768 * 1024 * 1024
 MAX_FILES: Final = 128
