@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import resource
+import secrets
 import select
 import shutil
 import signal
@@ -113,15 +114,27 @@ def end(leader_pid: int) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a private folder, even if it contains read-only folders, such as from an archive."""
+    """Remove a private folder, even if it contains read-only folders, such as from an archive.
+
+    Each folder within is moved to the top before it is emptied, because folders can be nested too
+    deeply for a recursion and for the maximum length of a path.
+    """
     with contextlib.suppress(OSError):
-        folder.chmod(0o700)
-    for parent, names, _ in os.walk(folder):
-        for path in (Path(parent, name) for name in names):
-            with contextlib.suppress(OSError):
-                if not path.is_symlink():
-                    path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+        folder.unlink()  # fails unless the analyzer has replaced the folder, such as with a link
+    folders = [folder]
+    for parent in folders:
+        with contextlib.suppress(OSError):
+            parent.chmod(0o700)
+            for entry in [*os.scandir(parent)]:
+                with contextlib.suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        Path(entry).chmod(0o700)
+                        folders.append(Path(entry).rename(folder / secrets.token_hex(8)))
+                    else:
+                        Path(entry).unlink()
+    for parent in reversed(folders):
+        with contextlib.suppress(OSError):
+            parent.rmdir()
 
 
 def find_children() -> list[int]:

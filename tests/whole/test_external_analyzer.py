@@ -262,6 +262,34 @@ print(RESUME)
     assert kept.stat().st_mode & 0o777 == 0o755
 
 
+def test_folders_of_any_depth_are_removed(tmp_path: Path, temporary: Path) -> None:
+    code = """
+for number in range(3000):
+    os.mkdir("inner")
+    os.chdir("inner")
+open("page", "w")
+print(RESUME)
+"""
+    assert run(an_analyzer(tmp_path, code)).strip() == a_document()
+    assert private_folders(temporary) == []
+
+
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path, temporary: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir(mode=0o755)
+    (kept / "page").touch()
+    code = f"""
+folder = os.getcwd()
+os.rename(folder, {str(tmp_path / "moved")!r})
+os.symlink({str(kept)!r}, folder)
+print(RESUME)
+"""
+    assert run(an_analyzer(tmp_path, code)).strip() == a_document()
+    assert private_folders(temporary) == []
+    assert kept.stat().st_mode & 0o777 == 0o755
+    assert (kept / "page").exists()
+
+
 def test_a_command_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("#!/bin/sh\n")
