@@ -156,6 +156,16 @@ def test_texts_that_look_like_parts_of_a_pdf_stay_texts(renderer: Renderer) -> N
     check_marks(pdf)
 
 
+def test_links_of_a_resume_that_look_like_those_of_the_contents_are_kept(
+    renderer: Renderer,
+) -> None:
+    url = "https://book.invalid/7"
+    document = named("Ada")
+    pdf = bind(renderer, document | {"header": document["header"] | {"website": url}})
+    annotations: Any = pdf.reader.pages[2]["/Annots"]
+    assert url in [link.get_object().get("/A", {}).get("/URI") for link in annotations]
+
+
 @pytest.mark.parametrize("layout", EACH_LAYOUT)
 def test_an_anonymous_book_numbers_its_candidates_and_names_none(
     renderer: Renderer, layout: str

@@ -158,7 +158,8 @@ class _Joiner:
     def add(self, pdf: bytes, targets: Sequence[tuple[int, int]] = ()) -> list[int]:
         """Add the PDF and return its page objects.
 
-        `targets` has a page object and page number for each link in the table of contents."""
+        `targets` has a page object and page number for each link in the table of contents. It is
+        empty for resumes, whose own links are kept even if they look the same."""
         source = _Source(pdf)
         base, first_key = self._base, self._key
         once = {source.root: _PAGES, source.outlines: _OUTLINES, source.tree: _DOCUMENT}
@@ -176,9 +177,9 @@ class _Joiner:
                     return b"%d 0 R" % once.get(int(number), base + int(number))
                 if found["key"]:
                     return b"/%b %d" % (found["key"], first_key + int(found["number"]))
-                if place := found["target"]:
+                if targets and (place := found["target"]):
                     return b"/Dest[%d 0 R/Fit]" % targets[int(place)][0]
-                if place := found["words"]:
+                if targets and (place := found["words"]):
                     return b"/Contents(Page %d)" % targets[int(place)][1]
                 return found[0]
 
