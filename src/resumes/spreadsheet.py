@@ -24,9 +24,9 @@ COLUMNS: Final = (
 MAX_CELL_CHARS: Final = 32_000
 """Excel accepts at most 32,767 characters, and puts the rest of a longer text into other cells."""
 
-_FORMULA: Final = re.compile(r"(^|;\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
+_FORMULA: Final = re.compile(r"(^|;[\s\"]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """The position of a possible formula: at the beginning of a cell, or after a semicolon, which
-separates cells in locales with a decimal comma."""
+separates cells in locales with a decimal comma. Quotes may follow it: they begin the next cell."""
 
 
 def _line(cells: Iterable[str]) -> bytes:

@@ -110,6 +110,16 @@ def test_no_text_becomes_a_formula(text: str) -> None:
         assert cell.replace("'", "") == " ".join(text.split())
 
 
+@pytest.mark.parametrize("text", ['a;"=1+1', 'a; "-1;b', 'a;" =1', 'a;"" ""=1;b'])
+def test_no_text_becomes_a_formula_where_semicolons_separate_cells(text: str) -> None:
+    body = a_resume(header={"name": text})
+    entry = Entry("0" * 24, None, "Ada", "AdaResume.pdf", "2027-01-15", "2027-01-16", text)
+    row = csv_row(StoredResume(entry, parse(body).document.decode())).decode()
+    [found] = csv.reader(io.StringIO(row, newline=""), delimiter=";")
+    assert len(found) > 1
+    assert not any(re.match(r"\s*[=+\-@]", cell) for cell in found)
+
+
 def test_a_text_that_is_too_long_for_a_cell_is_cut_and_one_with_controls_cleaned() -> None:
     row = row_of({"skills": [{"tags": ["x" * 150] * 2}, *[{"title": f"{n:0150}"} for n in range(400)]]},
                  name="A\x01d\x1ba")  # fmt: skip
