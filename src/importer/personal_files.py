@@ -61,18 +61,22 @@ class PersonalFile(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Search:
-    """Which files to find. `subjects` come from `forgotten.remember`, and `documents` from
-    `forgetting.find_documents`. `mentions` find files without a readable address."""
+    """Which files to find. `subjects` come from `forgotten.remember`, `documents` from
+    `forgetting.find_documents`, and `digests` from `forgetting.find_digests`. `mentions` find files
+    without a readable address."""
 
     subjects: Collection[Subject]
     mentions: Mentions
     format: Format
     limits: Limits
     documents: Mapping[str, bool]
+    digests: Collection[bytes] = ()
 
     def is_theirs(self, body: bytes) -> bool:
         """Return whether these bytes are a resume of the person."""
-        address = find_address(without_mark(body))
+        if self.digests and files.digest(body) in self.digests:
+            return True  # the stored resume may have another name or address now
+        address = find_address(body)
         by_content = any(one.kind is SubjectKind.DOCUMENT for one in self.subjects)
         if address is None:
             is_possible = self.mentions.are_in(body)

@@ -463,6 +463,39 @@ def test_one_word_is_enough_of_a_name_for_a_file_with_a_byte_order_mark(acme: Co
     acme.succeeds("import", str(a_file(acme, "Xyzzy")))
 
 
+def test_a_file_in_another_encoding_is_found_too_and_those_of_others_are_kept(
+    acme: CommandLine,
+) -> None:
+    for encoding in ("utf-16", "utf-16-be", "utf-32"):
+        bodies_in(acme, **{f"{encoding}_json": theirs().decode().encode(encoding)})
+    about = {"header": {"name": "Other", "email": "o@example.com"}, "reference": f"{NAME}, {EMAIL}"}
+    bodies_in(acme, other_json=json.dumps(about).encode("utf-16"))
+    acme.succeeds("forget", EMAIL, "--yes")
+    left = [path.name for path in (acme.home / "inbox/_failed").rglob("*.json")]
+    assert [name for name in left if "report" not in name and not name.startswith("other")] == []
+    assert len(left) == 2
+    with open_home(acme.home) as store:
+        rows = store.fetch(select(schema.imported_files.c["name", "source"]))
+        assert {row.name for row in rows if row.source is not None} == {"acme/other.json"}
+
+
+def test_the_files_of_a_resume_are_erased_even_if_its_address_was_corrected(
+    acme: CommandLine,
+) -> None:
+    typo = of(NAME, "xyzzy@plugh.exmple")
+    bodies_in(acme, one_json=typo, same_json=typo)
+    bodies_in(acme, two_ndjson=of(NAME, "plugh@plugh.exmple") + b"\n" + other(1))
+    with open_home(acme.home) as store:
+        account = accounts.get_account(store, "acme").id
+        for entry in stored_resumes.list_page(store, account).entries:
+            if entry.name == NAME:
+                new = analyzer.parse(of(NAME, EMAIL))
+                stored_resumes.update_resume(store, account, entry.id, new)
+    acme.succeeds("forget", EMAIL, "--yes")
+    assert mentions(acme.home) == []
+    assert other(1) in b"".join(body for _, body in iter_contents(acme.home / "inbox"))
+
+
 def a_file(acme: CommandLine, name: str) -> Path:
     file = acme.home.parent / "cv.json"
     file.write_bytes(of(name, EMAIL))

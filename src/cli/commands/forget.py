@@ -200,6 +200,7 @@ class _Erasure:
 
         self._known: dict[str, StoredPerson] = {}
         self._documents: dict[str, bool] = {}
+        self._digests: set[bytes] = set()
         owner = owner_of(store)
         roots = dict.fromkeys([settings.inbox.absolute(), *list_watched(settings.home)])
         self.away = [root for root in roots if not root.is_dir()]
@@ -215,6 +216,7 @@ class _Erasure:
             ids = [account.id for account in self._accounts]
             resumes = [*forgetting.find_resumes(self._store, self._subjects, ids)]
             self._known |= {each.id: each for each in resumes}
+            self._digests |= forgetting.find_digests(self._store, ids, self._known.keys())
             is_theirs = self._search().is_theirs
             self._documents = forgetting.find_documents(
                 self._store, ids, self._known.keys(), is_theirs
@@ -244,7 +246,9 @@ class _Erasure:
         settings = self._settings
         limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
         mentions = forgetting.mentions_of(self._subjects, self._known.values())
-        return Search(self._subjects, mentions, settings.format, limits, self._documents)
+        return Search(
+            self._subjects, mentions, settings.format, limits, self._documents, self._digests
+        )
 
     def _is_in_scope(self, path: Path) -> bool:
         (account,) = self._accounts

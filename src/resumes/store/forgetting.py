@@ -5,6 +5,7 @@ find everything that was committed before, and each call can be repeated.
 """
 
 import contextlib
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,6 +28,7 @@ from resumes.store.schema import (
     accounts,
     documents,
     idempotency,
+    imported_digests,
     imported_files,
     imported_items,
     replaced_resumes,
@@ -96,8 +98,8 @@ class Mentions:
 
     def are_in(self, content: bytes) -> bool:
         """Return whether the bytes, which may be JSON with escapes, mention the person."""
-        text = content.decode(errors="replace")
-        return text in self or ("\\u" in text and _unescaped(text) in self)
+        texts = [each.decode(errors="replace") for each in {content, as_utf8(content)}]
+        return any(text in self or ("\\u" in text and _unescaped(text) in self) for text in texts)
 
     def without(self, value: Any) -> Any:
         """Return a JSON value without the texts and list items that mention the person."""
@@ -110,6 +112,12 @@ class Mentions:
 
 def _unescaped(text: str) -> str:
     return re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
+
+
+def as_utf8(content: bytes) -> bytes:
+    """Return JSON in UTF-16 or UTF-32, which is not imported, in UTF-8, and without a mark."""
+    encoding = json.detect_encoding(content)
+    return content if encoding == "utf-8" else content.decode(encoding, "replace").encode()
 
 
 class _Header(msgspec.Struct):
@@ -127,7 +135,7 @@ _decode: Final = msgspec.json.Decoder(_EitherFormat).decode
 def find_address(body: bytes) -> str | None:
     """Return the folded email address in JSON that need not be a valid resume, or None."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        found = _decode(body)
+        found = _decode(as_utf8(body))
         return folded_email(found.header.email or found.basics.email) or None
     return None
 
@@ -190,6 +198,24 @@ def find_documents(
             if row.resume_id is not None or row.source:
                 is_known = was_erased or row.resume_id in resume_ids
                 found[row.claim_id[-8:]] = is_known or bool(row.source and is_theirs(row.source))
+    return found
+
+
+def find_digests(
+    store: Store, account_ids: Iterable[str], resume_ids: Collection[str]
+) -> set[bytes]:
+    """Return the digests of the imported JSON from which these resumes were made.
+
+    They identify the person's files even if the resumes have been corrected since.
+    """
+    found: set[bytes] = set()
+    ids = sorted(resume_ids)
+    for account_id in account_ids:
+        for start in range(0, len(ids), PAGE_ROWS):
+            these = imported_digests.c.resume_id.in_(ids[start : start + PAGE_ROWS])
+            of_account = imported_digests.c.account_id == account_id
+            rows = store.fetch(select(imported_digests.c.digest).where(of_account, these))
+            found.update(digest for (digest,) in rows)
     return found
 
 
