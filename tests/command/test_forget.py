@@ -496,6 +496,16 @@ def test_the_files_of_a_resume_are_erased_even_if_its_address_was_corrected(
     assert other(1) in b"".join(body for _, body in iter_contents(acme.home / "inbox"))
 
 
+def test_damaged_files_with_a_longer_address_are_kept(acme: CommandLine) -> None:
+    lines = other(1) + b"\n" + of("Ash", f"{EMAIL}.org")[:-3]
+    bodies_in(acme, ash_json=of("Ash", f"ash{EMAIL}")[:-3], lines_ndjson=lines)
+    bodies_in(acme, own_json=of("Xyzzy", EMAIL)[:-3])
+    acme.succeeds("forget", EMAIL, "--yes")
+    files = (acme.home / "inbox/_failed").rglob("*.*json")
+    left = {path.name[:3]: path.read_bytes() for path in files if "report" not in path.name}
+    assert left == {"ash": of("Ash", f"ash{EMAIL}")[:-3], "lin": lines}
+
+
 def a_file(acme: CommandLine, name: str) -> Path:
     file = acme.home.parent / "cv.json"
     file.write_bytes(of(name, EMAIL))

@@ -86,7 +86,7 @@ class Mentions:
         is_shared: bool = False,
     ) -> None:
         self.addresses = {folded_email(address) for address in addresses} - {""}
-        parts = [*(() if is_shared else map(re.escape, self.addresses)), *ids]
+        parts = [*(() if is_shared else map(_address_pattern, self.addresses)), *ids]
         for name in names:
             words = _WORDS.findall(folded(name))
             if len(words) > 1:  # a single word may be a common word
@@ -108,6 +108,15 @@ class Mentions:
         if isinstance(value, list):
             return [each for each in value if self.without(each) == each]
         return None if isinstance(value, str) and value in self else value
+
+
+def _address_pattern(address: str) -> str:
+    """Return a pattern for the address, but not for a longer one: `lee@x.co` in `ashlee@x.com`.
+
+    In JSON, an escaped character such as `\\n` may precede it."""
+    literal = re.escape(address)
+    before = rf"(?:(?<![a-z0-9._%+-]{literal})|(?<=\\[bfnrt]{literal}))"
+    return rf"{literal}{before}(?![a-z0-9-]|\.[a-z0-9])"
 
 
 def _unescaped(text: str) -> str:
