@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import random
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -477,6 +478,27 @@ def test_a_file_in_another_encoding_is_found_too_and_those_of_others_are_kept(
     with open_home(acme.home) as store:
         rows = store.fetch(select(schema.imported_files.c["name", "source"]))
         assert {row.name for row in rows if row.source is not None} == {"acme/other.json"}
+
+
+def test_a_damaged_compressed_file_is_named_and_its_excerpt_erased(acme: CommandLine) -> None:
+    noise = json.dumps(random.Random(1).randbytes(3_000).hex()).encode()
+    cut = gzip.compress(theirs() + b"\n" + noise)[:-2_000]
+    bodies_in(acme, cut_ndjson_gz=cut, whole_ndjson_gz=gzip.compress(other(1))[:-4])
+    told = acme("forget", EMAIL, "--yes")
+    assert told.exit_code == 1
+    [line] = [line for line in told.stderr.splitlines() if "may name the person" in line]
+    assert "/cut-" in line
+    with open_home(acme.home) as store:
+        rows = store.fetch(select(schema.imported_files.c["name", "source"]))
+        assert [row.name for row in rows if row.source is not None] == ["acme/whole.ndjson.gz"]
+
+
+def test_an_address_in_the_name_of_a_file_is_erased_from_the_ledger(acme: CommandLine) -> None:
+    bodies_in(acme, **{f"cv-{EMAIL}.json".replace(".", "_"): b"[1, 2"})
+    acme("forget", EMAIL, "--yes")
+    with open_home(acme.home) as store:
+        [row] = store.fetch(select(schema.imported_files.c["name", "path"]))
+        assert (row.name, row.path) == ("acme/forgotten.json", None)
 
 
 def test_the_files_of_a_resume_are_erased_even_if_its_address_was_corrected(

@@ -7,6 +7,7 @@ find everything that was committed before, and each call can be repeated.
 import contextlib
 import json
 import re
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -43,6 +44,12 @@ from resumes.watched_names import DOCUMENTS
 
 PAGE_ROWS: Final = 500
 """The maximum number of rows in a read or a transaction, so that other writes do not wait long."""
+
+MAX_INFLATED_BYTES: Final = 64 * 1024 * 1024
+"""How much of a compressed file that cannot be unpacked is searched for the person."""
+
+INFLATED_STEP_BYTES: Final = 1024
+"""How much of a compressed file is inflated at once; of a damaged one, what precedes is searched."""
 
 _WORDS: Final = re.compile(r"\w+")
 
@@ -86,20 +93,26 @@ class Mentions:
         is_shared: bool = False,
     ) -> None:
         self.addresses = {folded_email(address) for address in addresses} - {""}
-        parts = [*(() if is_shared else map(_address_pattern, self.addresses)), *ids]
+        parts = [*ids]
         for name in names:
             words = _WORDS.findall(folded(name))
             if len(words) > 1:  # a single word may be a common word
                 parts += [r"[\W_]*".join(order) for order in (words, words[::-1])]
-        self._pattern = re.compile("|".join(parts) or r"(?!)")
+        shown = () if is_shared else self.addresses
+        self._pattern = re.compile("|".join([*map(re.escape, shown), *parts]) or r"(?!)")
+        # The address may be a part of a file's name, but in a file it is a text of its own.
+        self._in_content = re.compile("|".join([*map(_address_pattern, shown), *parts]) or r"(?!)")
 
     def __contains__(self, text: str | None) -> bool:
         return text is not None and self._pattern.search(folded(text)) is not None
 
     def are_in(self, content: bytes) -> bool:
-        """Return whether the bytes, which may be JSON with escapes, mention the person."""
+        """Return whether the bytes, which may be compressed or JSON with escapes, mention the
+        person."""
+        content = _inflated(content)
         texts = [each.decode(errors="replace") for each in {content, as_utf8(content)}]
-        return any(text in self or ("\\u" in text and _unescaped(text) in self) for text in texts)
+        texts += [_unescaped(text) for text in texts if "\\u" in text]
+        return any(self._in_content.search(folded(text)) for text in texts)
 
     def without(self, value: Any) -> Any:
         """Return a JSON value without the texts and list items that mention the person."""
@@ -117,6 +130,20 @@ def _address_pattern(address: str) -> str:
     literal = re.escape(address)
     before = rf"(?:(?<![a-z0-9._%+-]{literal})|(?<=\\[bfnrt]{literal}))"
     return rf"{literal}{before}(?![a-z0-9-]|\.[a-z0-9])"
+
+
+def _inflated(content: bytes) -> bytes:
+    """Return what a gzip file contains, or its readable part; other content is returned as it is."""
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    stream, found = zlib.decompressobj(zlib.MAX_WBITS | 16), bytearray()
+    with contextlib.suppress(zlib.error):
+        for start in range(0, len(content), INFLATED_STEP_BYTES):
+            step = content[start : start + INFLATED_STEP_BYTES]
+            found += stream.decompress(step, MAX_INFLATED_BYTES - len(found) + 1)
+            if len(found) > MAX_INFLATED_BYTES:
+                break
+    return bytes(found)
 
 
 def _unescaped(text: str) -> str:
