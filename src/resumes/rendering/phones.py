@@ -26,15 +26,24 @@ _ZERO_WITHIN: Final = re.compile(r"\d\D*\(\s*0\s*\)")
 _PARTS: Final = re.compile(r"\s*/\s*|\s+-+\s+")
 """A separator between two numbers, or between an area code and the rest of a number."""
 
-_COUNTRY: Final = r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}"
+_COUNTRY: Final = r"1|7|2[07]|3[0-469]|38(?=\D+0)|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[1-9]\d\d"
+"""Ukrainians often write the 0 of their country code 380 with the area code: `+38 (044) …`."""
+
 _INTERNATIONAL: Final = re.compile(
-    rf"\(?\s*(\+\s*|00\s*|011[\s-]+(?=(?:\D*\d){{10}}))({_COUNTRY})(.*)", re.DOTALL
+    rf"\(?\s*(\+[\s(]*|00(?!11)[\s(]*|011[\s-]+(?=(?:\D*\d){{10}}))({_COUNTRY})(.*)", re.DOTALL
 )
 _TRUNKS: Final = {
-    "7": r"0|8(?=\d{10})", "36": "06?", **dict.fromkeys(("39", "225", "229", "242", "378"), "")
+    "1": r"[01](?=\d{10})", "7": r"0|8(?=\d{10})", "36": "06?", "38": "", "241": r"0(?=\d{8})",
+    "375": r"80?(?=\d{9})|0", **dict.fromkeys(("370", "993"), r"[08](?=\d{8})"),
+    **dict.fromkeys(("39", "225", "226", "229", "242", "378", "992"), ""),
 }  # fmt: skip
 """The prefix for domestic calls by country code; for all other countries it is 0. It is empty where
-callers from abroad also dial a leading 0. In Russia, an area code can also begin with 8."""
+callers from abroad also dial a leading 0. Where it is 8 or 1, other digits tell it from an area
+code that begins with the same digit."""
+
+MAX_DOMESTIC_DIGITS: Final = 11
+"""The maximum length of a number without a country code or leading 0. A longer one has a country
+code without the +."""
 
 _AREA_DIGITS: Final = 4
 """The maximum length of an area code; with a country code or a 0 before it, one digit more."""
@@ -96,9 +105,15 @@ def find_number(text: str) -> PhoneNumber | None:
     if len(parts) != 1:
         return None
     number = _parse(parts[0])
-    if not number.country and _ZERO_WITHIN.search(shown):
-        return None  # the country code may be written without the +
+    if not number.country and _lacks_country(shown, number.national):
+        return None
     return number if MIN_DIGITS <= len(number.country + number.national) <= MAX_DIGITS else None
+
+
+def _lacks_country(shown: str, digits: str) -> bool:
+    """Return whether a number has an unknown country code, or perhaps one without the +."""
+    is_long = len(digits) > MAX_DOMESTIC_DIGITS and not digits.startswith("0")
+    return is_long or "+" in shown or bool(_ZERO_WITHIN.search(shown))
 
 
 def iter_numbers(text: str) -> Iterator[PhoneNumber]:
@@ -156,4 +171,4 @@ def _parse(text: str) -> PhoneNumber:
     prefix, country, rest = found.groups()
     national = _digits(rest)
     national = re.sub(rf"^(?:{_TRUNKS.get(country, '0')})", "", national)
-    return PhoneNumber(re.sub(r"[\s-]", "", prefix), country, national)
+    return PhoneNumber(re.sub(r"[\s(-]", "", prefix), country, national)
