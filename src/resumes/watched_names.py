@@ -25,25 +25,31 @@ DOCUMENT_ENDINGS: Final = ".pdf, .doc, .docx, .odt, .rtf or .txt"
 """DOCUMENTS in words."""
 
 TEMPORARY: Final = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
+OFFICE_LOCK: Final = "~$"
+"""The beginning of the name of a file that Microsoft Office keeps next to an open document."""
+
 SYSTEM_FOLDERS: Final = (
-    # Synology, Asustor, TerraMaster; QNAP
-    "#recycle", "#snapshot", "@eaDir", "@tmp", "@sharebin", "@sharesnap",
+    # Synology, Asustor; TerraMaster, Thecus; QNAP; Buffalo, Netgear
+    "#recycle", "#snapshot", "@eaDir", "@tmp", "@sharebin", "@sharesnap", "_NAS_Recycle_",
     "@Recycle", "@Recently-Snapshot", "@Transcode", "Network Recycle Bin",
-    # Samba, Unraid; NetApp, ZFS, snapper
-    ".recycle", ".Recycle.Bin", ".snapshot", "~snapshot", ".zfs", ".snapshots",
+    "trashbox", "Recycle Bin",
+    # Samba, Unraid; NetApp, ZFS, snapper; Nextcloud, ownCloud
+    ".recycle", ".Recycle.Bin", "@GMT-", ".snapshot", "~snapshot", ".zfs", ".snapshots",
+    "files_trashbin", "files_versions",
     # Windows
-    "$RECYCLE.BIN", "RECYCLER", "System Volume Information", "DfsrPrivate",
+    "$RECYCLE.BIN", "RECYCLER", "RECYCLED", "System Volume Information", "DfsrPrivate",
     # macOS
     "__MACOSX", ".Trash", ".Trashes", ".TemporaryItems", "Network Trash Folder", "Temporary Items",
-    # Linux; a user ID follows the last one
+    # Linux
     "lost+found", ".Trash-",
 )  # fmt: skip
 """Folders of file servers and operating systems: recycle bins, snapshots, thumbnails. Case is
-ignored.
+ignored. More characters follow a name that ends in `-` or `_`, such as the time of a snapshot.
 
 A resume that was deleted on the share, or is in an old snapshot, must not be imported (pitfalls I19).
 """
 _SYSTEM_FOLDERS: Final = frozenset(name.lower() for name in SYSTEM_FOLDERS)
+_BEGINNINGS: Final = tuple(name for name in _SYSTEM_FOLDERS if name.endswith(("-", "_")))
 
 REPORT: Final = ".report.json"
 """The ending of the importer's reports."""
@@ -104,7 +110,7 @@ def is_temporary(name: str) -> bool:
     """Return whether programs use such a name for a file while they write it."""
     if name.endswith("~") and _is_undecoded(name[-2:-1]):
         return False  # this can be the second byte of a character in Shift-JIS, Big5 and GBK
-    return name.lower().endswith(TEMPORARY)
+    return name.startswith(OFFICE_LOCK) or name.lower().endswith(TEMPORARY)
 
 
 def _is_undecoded(char: str) -> bool:
@@ -113,8 +119,10 @@ def _is_undecoded(char: str) -> bool:
 
 def is_system_folder(name: str) -> bool:
     """Return whether this is the name of a system folder of a file server or operating system."""
-    stem = name.lower().rstrip("0123456789") if name.startswith(".") else name.lower()
-    return stem in _SYSTEM_FOLDERS
+    lowered = name.lower()
+    return lowered in _SYSTEM_FOLDERS or (
+        lowered.startswith(_BEGINNINGS) and find_filed_extension(name) is None
+    )
 
 
 def is_hidden(name: str) -> bool:

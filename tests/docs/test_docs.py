@@ -27,7 +27,7 @@ from resumes.store import idempotency
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from resumes.watched_names import SYSTEM_FOLDERS, TEMPORARY
+from resumes.watched_names import OFFICE_LOCK, SYSTEM_FOLDERS, TEMPORARY
 from server import connections, deadlines, receiver, rendering_route, routes
 from server.openapi import document_bytes
 from server.request import STATUSES
@@ -236,7 +236,7 @@ def test_the_format_page_has_every_field_of_the_format_and_no_other(repository: 
 def test_the_importing_page_names_every_name_that_is_passed_over(repository: Path) -> None:
     page = read(repository, "docs/importing.md")
     hidden = re.split(r"hidden or\s+temporary:", page)[1].split("\n\n")[0]
-    assert set(re.findall(r"`([^`]+)`", hidden)) == {".x", *TEMPORARY}
+    assert set(re.findall(r"`([^`]+)`", hidden)) == {".x", OFFICE_LOCK, *TEMPORARY}
     table = page.split("### Recycle bins and snapshots")[1].split("\n\n")[2]
     assert set(re.findall(r"`([^`]+)`", table)) == set(SYSTEM_FOLDERS)
 

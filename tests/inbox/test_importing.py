@@ -174,6 +174,7 @@ IMPORTED = ["1.JSON", "deep/er/2.Json", "_done/3.json", "_4.json"]
 IGNORED = [
     *(".a.json", "._a.json", "a.json.part", "a.json.tmp", "a.json~", "a.json.crdownload"),
     *("a.json.FILEPART", "a.txt", "json", "a.csv.zip~"),
+    "~$a.json",
 ]
 NOT_LOOKED_INTO = [
     *(".hidden/a.json", "@eaDir/a.json", "x/__MACOSX/a.json", "poses.json/a.json"),
@@ -199,8 +200,9 @@ def test_names_decide_what_is_imported(inbox: Inbox) -> None:
 
 
 SYSTEM = [
-    *(name.replace(".Trash-", ".Trash-1000") for name in SYSTEM_FOLDERS),
+    *(f"{name}1000" if name[-1] in "-_" else name for name in SYSTEM_FOLDERS),
     *("#RECYCLE", "@recycle", "$Recycle.Bin", "recycler", "SYSTEM VOLUME INFORMATION", "@EADIR"),
+    *("Recycled", "TRASHBOX", "@gmt-2026.11.20-12.00.00", "_nas_recycle_tosraid"),
 ]
 
 
