@@ -183,6 +183,12 @@ def test_a_name_with_a_nul_is_refused_and_shown_whole() -> None:
     assert "unsafe" in str(refused(body))
 
 
+def test_a_name_in_utf_8_is_shown_as_it_is_without_the_flag_too() -> None:
+    names = ["Zoë/履歴書.json", unicodedata.normalize("NFD", "Ångström.txt")]
+    _, [member], skipped = open_archive(zipped_as("utf-8", dict.fromkeys(names, b"{}")), WIDE)
+    assert [member.name, skipped.named[0].name] == names
+
+
 def test_names_are_shown_escaped_and_not_without_end() -> None:
     body = zipped({"\x1b[31m\n\u202egpj.json": b"{}", "n" * 60_000 + ".json": b"{}"})
     hostile, long = contents(body)
