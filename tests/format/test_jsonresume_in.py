@@ -472,6 +472,8 @@ def span_of(**dates: Any) -> Any:
         ("٢٠١٤-٠٩", 2014, 8),
         ("２０１４年９月", 2014, 8),
         ("März 2014", 2014, 2),
+        ("Maerz 2014", 2014, 2),
+        ("setiembre 2014", 2014, 8),
         ("sep-2014", 2014, 8),
         ("Sep2014", 2014, 8),
         ("Sep 1, 2014", 2014, 8),
@@ -533,7 +535,8 @@ def test_of_what_can_mean_two_months_the_year_is_read(text: str) -> None:
         *(words.present for words in WORDS.values()),
         "aujourd'hui", "AUJOURD\N{RIGHT SINGLE QUOTATION MARK}HUI", "Bis heute", "À ce jour", "a ce jour", "hasta la fecha", "hoy",
         "till date", "To date", "(Present)", "- present", "heute.", "Presente", "Gegenwart", "今",
-        "現在に至る", "现在", "재직 중", "н.в.", "по настоящее время",
+        "現在に至る", "现在", "재직 중", "н.в.", "по настоящее время", "z. Zt.", "à présent",
+        "en la actualidad", "d.d.", "tills vidare", "aktualnie", "до сих пор", "إلى الآن", "在职",
     ],
 )  # fmt: skip
 def test_what_is_not_over_is_read_in_every_language_of_our_pdfs(end: str) -> None:

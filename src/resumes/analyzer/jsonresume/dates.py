@@ -125,7 +125,8 @@ _FOLDER: Final = Path(__file__).parent
 
 @functools.cache
 def _months() -> Mapping[str, int]:
-    """Return the months by name. A line of the file has a month's names from Unicode's CLDR."""
+    """Return the months by name. A line of the file has a month's names from Unicode's CLDR, and
+    `maerz` and `jaenner`, which are spelled without an umlaut."""
     lines = (_FOLDER / "months.txt").read_text("utf-8").splitlines()
     return {_plain(name): month for month, names in enumerate(lines) for name in names.split()}
 
