@@ -305,7 +305,10 @@ def _read_store_metrics(store: Store) -> list[Metric]:
     states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in ImporterState:
         states.add_metric([state], live.count(state))
-    states.add_metric(["silent"], len(importers) - len(live))
+    # The successor of an importer that died works in its folder: nothing is left to do.
+    watched = {(importer.host, importer.root) for importer in importers if importer.is_live}
+    silent = sum((importer.host, importer.root) not in watched for importer in importers)
+    states.add_metric(["silent"], silent)
     waiting = count_waiting(importers)
     due = sum(some.resumes for some in list_due(store))
     metrics = [
