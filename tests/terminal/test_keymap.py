@@ -33,6 +33,7 @@ from tui.keys import (
     keys_of,
     meet,
 )
+from tui.screens.help import GRAMMAR, help_group, help_text
 from tui.session import prepare
 
 
@@ -207,6 +208,13 @@ async def test_the_help_begins_with_what_works_here(store: Store) -> None:
         text = "\n".join(lines(pilot.app))
         places = ("│ Keys ", "│ Lists ", "│ Everywhere ")
         assert sorted(map(text.index, places)) == list(map(text.index, places))
+
+
+def test_no_line_of_the_help_is_cut_off_in_two_columns() -> None:
+    actions = [(action.shown, action.description) for action in ACTIONS]
+    left = help_text([help_group("Everything", [*GRAMMAR, *actions])], columns=2)
+    assert len(left) > len(GRAMMAR) + len(ACTIONS)
+    assert not [line for line in left if "…" in line.content.plain]
 
 
 # The page in the docs.

@@ -25,7 +25,7 @@ GRAMMAR: Final = (
     ("skill:python", "only in skills; likewise name:"),
     ("", "title: email: place: work: school:"),
     ("label:2026", "only in the label"),
-    ("account*", "words that begin so, from 4 letters"),
+    ("account*", "words beginning so, from 4 letters"),
 )
 """What can be typed into the filter of the resumes, with the meaning (docs/finding.md)."""
 
