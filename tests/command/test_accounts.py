@@ -86,6 +86,19 @@ def test_a_smaller_plan_keeps_what_is_there_and_says_so(acme: CommandLine) -> No
     assert acme.answers("accounts", "set-plan", "acme", "pro", "--json")["plan"] == "pro"
 
 
+def test_a_plan_that_takes_listing_away_says_so(acme: CommandLine) -> None:
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+
+    changed = acme("accounts", "set-plan", "acme", "pro")
+
+    assert changed.stderr == (
+        'Moved account "acme" to plan pro.\n'
+        "It loses API listing: its keys can no longer list and read resumes.\n"
+    )
+    changed = acme("accounts", "set-plan", "acme", "business")
+    assert changed.stderr == 'Moved account "acme" to plan business.\n'
+
+
 def test_what_was_not_asked_about_is_not_deleted(
     acme: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,6 +151,29 @@ def test_full_accounts_are_led_to_the_smallest_plan_with_room(
     assert "raise the limit of its plan" in (full.remedy or "")
 
 
+def test_a_plan_that_takes_listing_or_days_away_is_not_suggested(
+    installation: Installation, store: Store
+) -> None:
+    for name, most, listing, days in (
+        ("now", 1, True, 100),
+        ("unlisted", 2, False, 100),
+        ("shorter", 3, True, 99),
+        ("longer", 4, True, 101),
+    ):
+        change = PlanChange(name, max_resumes=most, api_listing=listing, keep_days=days)
+        plans.set_plan_limits(store, change)
+    account = accounts.create_account(store, "full", plan="now")
+    create(store, account.id, [a_resume()])
+
+    [full] = find(installation, "quota")
+
+    assert full.command == "resumes accounts set-plan full longer"
+    plans.set_plan_limits(store, PlanChange("now", max_resumes=1, keep_days=None))
+    plans.set_plan_limits(store, PlanChange("business", max_resumes=None, api_listing=False))
+    [full] = find(installation, "quota")
+    assert full.command == "resumes plans list"
+
+
 def test_who_was_erased_is_counted_by_day_for_backups_that_were_made_before(
     installation: Installation, store: Store, clock: SteppingClock
 ) -> None:

@@ -177,12 +177,15 @@ def set_plan(session: Session, name: str, plan: str) -> None:
     The change takes effect immediately.
     """
     with session.store() as store:
+        before = store_accounts.get_account(store, name)
         store_accounts.set_plan(store, name, plan)
         account = store_accounts.get_account(store, name)
     if session.as_json:
         put_json(as_json(account))
         return
     say(f'Moved account "{account.name}" to plan {account.plan}.')
+    if before.api_listing and not account.api_listing:
+        say("It loses API listing: its keys can no longer list and read resumes.")
     if account.is_over:
         held = counted(account.resume_count, "resume")
         most = account.max_resumes

@@ -326,10 +326,12 @@ def remedy_for_full(
 ) -> tuple[str, str]:
     """Return how to make room in a full account, in the form of `Installation.remedy`.
 
-    Suggest the smallest plan with room or, if there is none, a larger limit for the plan."""
+    Suggest the smallest plan that has room and takes nothing away from the account: neither API
+    listing nor days for which resumes are kept. If there is none, suggest a larger limit for the plan."""
     needed = max(account.resume_count, account.max_resumes or 0)
     for plan in plans:
-        if plan.max_resumes is None or plan.max_resumes > needed:
+        has_room = plan.max_resumes is None or plan.max_resumes > needed
+        if has_room and not (account.loses_listing(plan) or account.loses_days(plan)):
             words = ["accounts", "set-plan", account.name, plan.name]
             return installation.remedy("Delete resumes, or move it to a larger plan", *words)
     return installation.remedy("Delete resumes, or raise the limit of its plan", "plans", "list")

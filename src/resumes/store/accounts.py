@@ -4,6 +4,7 @@ An account's ID is random and never reused; its name may be reused. The account'
 `account_usage` is its lock: each write to the account locks this row first (`lock_account`).
 """
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from resumes.store.schema import (
     ImportedFile,
     KeyDirectory,
     Plan,
+    PlanBase,
     ResumeRow,
     account_usage,
     accounts,
@@ -89,6 +91,14 @@ class AccountInfo(AccountBase):
     def is_over(self) -> bool:
         """Return whether the account has more resumes than its plan allows."""
         return self.max_resumes is not None and self.resume_count > self.max_resumes
+
+    def loses_listing(self, plan: PlanBase) -> bool:
+        """Return whether the account's keys could no longer list and read resumes on the plan."""
+        return bool(self.api_listing and not plan.api_listing)
+
+    def loses_days(self, plan: PlanBase) -> bool:
+        """Return whether the plan keeps resumes for fewer days than the account's current plan."""
+        return plan.keep_days is not None and plan.keep_days < (self.keep_days or math.inf)
 
 
 # These statements use tables, because every command would otherwise have to map the models first.

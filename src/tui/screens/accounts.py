@@ -1,7 +1,6 @@
 """The accounts screen: list, details, creating, editing, changing the plan, deleting."""
 
 import asyncio
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
@@ -162,9 +161,9 @@ def find_losses(account: AccountInfo, plan: PlanInfo) -> dict[str, tuple[str, st
         limit = f"(limit {maximum_text(plan.max_resumes)})"
         full = f"{has} {limit}: kept, but new ones are refused"
         losses["Resumes"] = f"over limit (has {has})", full
-    if account.api_listing and not plan.api_listing:
+    if account.loses_listing(plan):
         losses["Listing"] = "loses API listing", "lost: its keys can no longer list or read"
-    if plan.keep_days is not None and plan.keep_days < (account.keep_days or math.inf):
+    if account.loses_days(plan):
         kept = f"for {keep_text(plan.keep_days)}"
         losses["Kept"] = f"kept {kept}", f"{kept}: older ones are erased within the hour"
     return losses
