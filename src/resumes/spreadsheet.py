@@ -1,7 +1,8 @@
 """Convert resumes to rows of a spreadsheet, as CSV in UTF-8 (RFC 4180).
 
 A spreadsheet program runs a cell that begins like a formula, and strangers write the texts of
-resumes. An apostrophe before such a text prevents this (OWASP, CSV Injection).
+resumes. An apostrophe before such a text prevents this (OWASP, CSV Injection). A spreadsheet program
+also drops leading zeros of numbers: without an apostrophe, the phone number 07700900123 would lose one.
 """
 
 import codecs
@@ -24,9 +25,10 @@ COLUMNS: Final = (
 MAX_CELL_CHARS: Final = 32_000
 """Excel accepts at most 32,767 characters, and puts the rest of a longer text into other cells."""
 
-_FORMULA: Final = re.compile(r"(^|;[\s\"]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""The position of a possible formula: at the beginning of a cell, or after a semicolon, which
-separates cells in locales with a decimal comma. Quotes may follow it: they begin the next cell."""
+_UNSAFE: Final = re.compile(r"(^|;[\s\"]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])|^(?=0[0-9]{1,22}$)")
+"""The position of a possible formula or a leading zero: at the beginning of a cell, or for a formula
+also after a semicolon, which separates cells in locales with a decimal comma. Quotes may follow it:
+they begin the next cell. An ID, which has 24 digits, never matches: programs read that column, too."""
 
 
 def _line(cells: Iterable[str]) -> bytes:
@@ -69,7 +71,7 @@ def csv_row(resume: StoredResume, accepted: Format = DEFAULT_FORMAT) -> bytes:
 
 
 def _cell(value: object) -> str:
-    return _FORMULA.sub(r"\1'", " ".join((clean(value) or "").split())[:MAX_CELL_CHARS])
+    return _UNSAFE.sub(r"\1'", " ".join((clean(value) or "").split())[:MAX_CELL_CHARS])
 
 
 def _iter_parts(

@@ -120,6 +120,18 @@ def test_no_text_becomes_a_formula_where_semicolons_separate_cells(text: str) ->
     assert not any(re.match(r"\s*[=+\-@]", cell) for cell in found)
 
 
+def test_a_phone_number_keeps_its_leading_zero() -> None:
+    for phone, cell in {
+        "07700900123": "'07700900123",
+        "00442079460418": "'00442079460418",
+        "2079460418": "2079460418",
+        "020 7946 0418": "020 7946 0418",
+        "0": "0",
+    }.items():
+        row = row_of(phone=phone)
+        assert (row["phone"], row["id"]) == (cell, "0" * 24)
+
+
 def test_a_text_that_is_too_long_for_a_cell_is_cut_and_one_with_controls_cleaned() -> None:
     row = row_of({"skills": [{"tags": ["x" * 150] * 2}, *[{"title": f"{n:0150}"} for n in range(400)]]},
                  name="A\x01d\x1ba")  # fmt: skip
