@@ -80,8 +80,8 @@ def describe(error: click.UsageError) -> str:
     message = LONG_WORD.sub(r"\1…", " ".join(error.format_message().split()))
     if error.ctx is None:
         return message
-    if isinstance(error, NoSuchOption) and (setting := _find_setting(error.option_name)):
-        message = f"{error.message} {setting}"
+    if isinstance(error, NoSuchOption) and (instead := _find_instead(error.ctx, error.option_name)):
+        message = f"{error.message} {instead}"
     if isinstance(error, NoSuchOption | NoSuchCommand):
         name = error.option_name if isinstance(error, NoSuchOption) else error.command_name
         called = f"{error.ctx.command_path} {name}"
@@ -93,11 +93,15 @@ def describe(error: click.UsageError) -> str:
     return f"{message}{stop} See `{error.ctx.command_path} --help`"
 
 
-def _find_setting(option: str) -> str | None:
-    """Return how to set the value if it is a setting, not an option of this command."""
+def _find_instead(context: click.Context, option: str) -> str | None:
+    """Return how to set the value if it is an argument or a setting, not an option of this command."""
     from resumes.settings import ENV_PREFIX, Settings
 
     name = option.lstrip("-").replace("-", "_")
+    if name == "account":  # Commands without this option do not use the setting either.
+        names = [parameter.name for parameter in context.command.params]
+        is_argument = "account" in names or ("name" in names and "accounts" in context.command_path)
+        return "Pass the account's name without an option." if is_argument else None
     if name not in Settings.model_fields:
         return None
     variable = f"{ENV_PREFIX}{name.upper()}"

@@ -195,6 +195,15 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
             "No such option '--host'. This is a setting: use RESUMES_HOST in the environment, or "
             "`host` in config.toml. See `resumes up --help`",
         ),
+        (
+            "keys list --account acme",
+            "No such option '--account'. Pass the account's name without an option. See",
+        ),
+        (
+            "accounts set-plan --account acme pro",
+            "No such option '--account'. Pass the account's name without an option. See",
+        ),
+        ("doctor --account acme", "No such option '--account'. See `resumes doctor --help`"),
         ("qqq", "No such command 'qqq'. See `resumes --help`"),
         ("accounts lsit", "No such command 'lsit'. Did you mean 'list'? See"),
     ],
