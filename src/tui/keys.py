@@ -78,7 +78,8 @@ class Action:
     description: str
     command: str = ""
     line_wait_s: float = 0.0
-    """How long after the action later keys wait for the input line that it opens; 0 if it opens none."""
+    """How long after the action later keys wait for the input line that it opens or closes; 0 if it
+    does neither."""
 
     comes_first: bool = False
     """Whether the keys also work in dialogs and text fields."""
@@ -175,8 +176,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.TEXT, "page_down", "scroll_pages(1)", "pagedown,ctrl+f,space", "pgdn space", "", "Page down"),
     Action(Place.TEXT, "start", "scroll_home", "home,g", "home g", "", "Go to start"),
     Action(Place.TEXT, "end", "scroll_end", "end,G", "end G", "", "Go to end"),
-    Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "Results", "Keep filter and go to results"),
-    Action(Place.FILTER, "clear", "clear", "escape", "esc", "Clear", "Clear filter"),
+    Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "Results", "Keep filter and go to results", line_wait_s=FORM_S),
+    Action(Place.FILTER, "clear", "clear", "escape", "esc", "Clear", "Clear filter", line_wait_s=FORM_S),
     Action(Place.DIALOG, "cancel", "cancel", "escape", "esc", "Cancel", "Cancel"),
     *(Action(Place.EVERYWHERE, mode.name, f"go('{mode.name}')", mode.key, mode.key, "", f"Show {mode.title}") for mode in MODES),
     Action(Place.EVERYWHERE, "undo", "undo", "u", "u", "", "Undo deletion"),

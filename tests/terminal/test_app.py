@@ -53,6 +53,7 @@ from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import failure
 from tui.text import StatusMessage, safe_text
 from tui.widgets.bars import KeyLine
+from tui.widgets.filter_bar import FilterInput
 from tui.widgets.paged_list import PagedList
 
 pytestmark = pytest.mark.anyio
@@ -373,6 +374,22 @@ async def test_what_is_typed_into_a_dialog_that_opens_reaches_it_however_slow_th
         sends(pilot.app, "nzoe")
 
         await shows(pilot.app, "Name          zoe")
+
+
+@pytest.mark.parametrize(("leaving", "shown"), [("enter", 'ana · "mine"'), ("escape", "ana · 1")])
+async def test_what_follows_the_end_of_a_filter_is_not_its_text(
+    store: Store, leaving: str, shown: str
+) -> None:
+    stored(store, a_document(title="Mine"))
+    async with running(store, "ana · 1 of 1") as pilot:
+        pilot.app.simulate_key("slash")
+        sends(pilot.app, "mine")
+        await shows(pilot.app, 'ana · "mine"')
+        pilot.app.screen.query_one(FilterInput).call_later(asyncio.sleep, 2 * FORM_S)
+        for key in (leaving, "T"):
+            pilot.app.simulate_key(key)
+
+        await shows(pilot.app, "Theme: ", shown)
 
 
 # The line of keys.
