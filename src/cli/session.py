@@ -9,6 +9,7 @@ import click
 
 from cli.output import put_json, say
 from resumes.errors import InvalidArgument, NotFound, StoreUnavailable
+from resumes.text import shell_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,8 +70,6 @@ class Session:
 
     def command_line(self, *words: str) -> str:
         """Return a command to run next, with the flags of this run but without any password."""
-        import shlex
-
         flags: list[str] = []
         if self.home is not None:
             flags += ["--home", str(self.home)]
@@ -79,7 +78,7 @@ class Session:
 
             shown = find_without_secrets(self.database)
             flags += ["--database", shown] if shown is not None else []
-        return shlex.join([program(), *flags, *words])
+        return shell_line(program(), *flags, *words)
 
 
 def program() -> str:

@@ -8,6 +8,9 @@ replacement for the others.
 """
 
 import locale
+import os
+import shlex
+import string
 import unicodedata
 from collections.abc import Callable
 from typing import Final
@@ -108,6 +111,25 @@ def family_name_order(name: str) -> tuple[str, str]:
     elif not comma:
         given, _, family = family.rpartition(" ")
     return name_order(family.strip()), name_order(given.strip())
+
+
+def shell_line(*words: str) -> str:
+    r"""Return a command for a shell: `resumes --home '/my home'`.
+
+    Words with bytes that are not UTF-8 or with control characters are quoted so that they can be
+    pasted into bash and zsh: `$'/home/h\xe9'`.
+    """
+    return " ".join(map(_quoted, words))
+
+
+_BARE: Final = frozenset(f"{string.ascii_letters}{string.digits} /._-".encode())
+
+
+def _quoted(word: str) -> str:
+    if is_harmless(word):
+        return shlex.quote(word)
+    parts = (chr(byte) if byte in _BARE else f"\\x{byte:02x}" for byte in os.fsencode(word))
+    return f"$'{''.join(parts)}'"
 
 
 def counted(count: int, noun: str) -> str:

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import secrets
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ from resumes.store.accounts import NAME
 from resumes.store.import_history import FileRow, get_file
 from resumes.store.import_ledger import FileOutcome, find_claim
 from resumes.store.store import Store, read_fact
-from resumes.text import counted, escaped
+from resumes.text import counted, escaped, shell_line
 from resumes.watched_names import OWN, REPORT, find_filed_extension, is_hidden
 
 MARK: Final = "store"
@@ -309,7 +308,7 @@ def remedy_for_other(root: Path) -> str:
     """Return what to do about a folder that belongs to another store."""
     return (
         "Use that store with --home or --database, restore its backup, or take over the folder: "
-        f"`resumes watch {shlex.quote(shown_root(root))} --adopt --once`"
+        f"`resumes watch {shell_line(str(root))} --adopt --once`"
     )
 
 

@@ -476,7 +476,7 @@ def test_a_file_in_another_encoding_is_found_too_and_those_of_others_are_kept(
     assert [name for name in left if "report" not in name and not name.startswith("other")] == []
     assert len(left) == 2
     with open_home(acme.home) as store:
-        rows = store.fetch(select(schema.imported_files.c["name", "source"]))
+        rows = store.fetch(select(*schema.imported_files.c["name", "source"]))
         assert {row.name for row in rows if row.source is not None} == {"acme/other.json"}
 
 
@@ -489,7 +489,7 @@ def test_a_damaged_compressed_file_is_named_and_its_excerpt_erased(acme: Command
     [line] = [line for line in told.stderr.splitlines() if "may name the person" in line]
     assert "/cut-" in line
     with open_home(acme.home) as store:
-        rows = store.fetch(select(schema.imported_files.c["name", "source"]))
+        rows = store.fetch(select(*schema.imported_files.c["name", "source"]))
         assert [row.name for row in rows if row.source is not None] == ["acme/whole.ndjson.gz"]
 
 
@@ -497,7 +497,7 @@ def test_an_address_in_the_name_of_a_file_is_erased_from_the_ledger(acme: Comman
     bodies_in(acme, **{f"cv-{EMAIL}.json".replace(".", "_"): b"[1, 2"})
     acme("forget", EMAIL, "--yes")
     with open_home(acme.home) as store:
-        [row] = store.fetch(select(schema.imported_files.c["name", "path"]))
+        [row] = store.fetch(select(*schema.imported_files.c["name", "path"]))
         assert (row.name, row.path) == ("acme/forgotten.json", None)
 
 

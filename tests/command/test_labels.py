@@ -109,7 +109,9 @@ def test_what_is_not_searched_yet_is_not_deleted_and_that_is_said(
 def test_older_resumes_are_deleted(classes: CommandLine) -> None:
     day = classes.answers("list", "--json")["resumes"][0]["createdAt"][:10]
     assert classes.answers("delete", "--before", day, "--yes", "--json") == {"deleted": 0}
-    assert "2026-13-01" in classes.fails(2, "delete", "--before", "2026-13-01", "--yes")
+    assert '"2026-13-01" is not a day: use a date such as 2026-01-31' in classes.fails(
+        2, "delete", "--before", "2026-13-01", "--yes"
+    )
     words = ("--before", "9999-12-31", "--label", "class-2025", "--yes", "--json")
     assert classes.answers("delete", *words) == {"deleted": 2}
     assert names(classes) == ["Ada 2", "Bo 2"]

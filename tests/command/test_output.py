@@ -35,6 +35,7 @@ from resumes.output_files import OutputFile, check_free, place, reserved
 from resumes.store import accounts, api_keys
 from resumes.store.entry import Entry
 from resumes.store.stored_resumes import StoredResume
+from resumes.text import shell_line
 from tests.support import programs
 from tests.support.inbox.builders import a_full_disk, drop, filed
 from tests.support.resumes import a_document
@@ -46,6 +47,12 @@ COLUMNS = (
     Column("title", itemgetter(1), is_flexible=True),
     Column("n", itemgetter(2), is_number=True),
 )
+
+
+@pytest.mark.parametrize("word", ["/a b", "a'b", "$(x)", "/h\udce9", "x\ny'z", "r\\\u202e"])
+def test_a_command_that_is_shown_can_be_pasted(word: str) -> None:
+    shown = safe_text(shell_line("printf", "%s", word))
+    assert subprocess.check_output(["bash", "-c", shown]) == os.fsencode(word)
 
 
 def test_a_table_lines_up_is_harmless_and_fits_a_terminal_but_not_a_pipe(

@@ -6,7 +6,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -533,6 +533,14 @@ def _say_missing_fonts(missing: Iterable[tuple[str, str]], folder: Path) -> None
         )
 
 
+def _day(text: str) -> date:
+    """Return the day. Raises ValueError, as click expects."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f'"{text}" is not a day: use a date such as 2026-01-31') from None
+
+
 @command()
 @click.argument("resume_id", metavar="[ID]", required=False)
 @label_option("Delete all resumes with this label.")
@@ -545,7 +553,7 @@ def _say_missing_fonts(missing: Iterable[tuple[str, str]], folder: Path) -> None
 @click.option(
     "--before",
     metavar="DATE",
-    type=click.DateTime(["%Y-%m-%d"]),
+    type=_day,
     help="Delete all resumes created before this day, such as 2026-01-31, in UTC.",
 )
 @account_option()
@@ -556,7 +564,7 @@ def delete(
     resume_id: str | None,
     label: str | None,
     words: str | None,
-    before: datetime | None,
+    before: date | None,
     account: str | None,
     yes: bool,
 ) -> ExitCode:
@@ -586,7 +594,7 @@ def delete(
         unsearched = 0
         if words is not None:
             unsearched = _index_all(store, chosen.id, timeout_s=EXPORT_CATCH_UP_TIMEOUT_S)
-        day = "~" if before is None else f"{before:%Y-%m-%d}"
+        day = "~" if before is None else before.isoformat()
         found = iter_entries(store, chosen.id, words, label=label)
         ids = [entry.id for entry in found if entry.created_at < day]
         if ids and not yes:

@@ -3,7 +3,6 @@
 import contextlib
 import heapq
 import os
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, par
 from resumes.store.search_index import count_indexed
 from resumes.store.sqlite.place import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Store
+from resumes.text import shell_line
 
 MAX_ACCOUNTS: Final = 50
 MAX_RESUMES: Final = 20
@@ -226,7 +226,7 @@ def check_home(installation: Installation, home: Path) -> Finding:
     if not os.access(home, os.W_OK | os.X_OK):
         return Finding("home", f"{home} is not writable", remedy_for(home))
     if home.stat().st_mode & 0o007:
-        command = shlex.join(["chmod", "o-rwx", str(home)])
+        command = shell_line("chmod", "o-rwx", str(home))
         return Finding("home", f"{home} is accessible to all users", f"chmod o-rwx {home}", command)
     return Finding("home", str(home))
 

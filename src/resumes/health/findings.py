@@ -3,7 +3,6 @@
 import os
 import pwd
 import re
-import shlex
 import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from resumes.text import shell_line
 from resumes.watched_folder import shown_root
 
 if TYPE_CHECKING:  # importing these would slow down commands that only name others
@@ -124,7 +124,7 @@ def installation_of(store: "Store", settings: "Settings", program: str) -> Insta
     """Return the installation of an open store. `program` is the quoted beginning of commands."""
 
     def command_line(*words: str) -> str:
-        return f"{program} {shlex.join(words)}"
+        return f"{program} {shell_line(*words)}"
 
     return Installation(lambda: settings, lambda: nullcontext(store), command_line)
 
@@ -145,7 +145,7 @@ def remedy_for(path: Path, user_id: int | None = None) -> str:
         is_folder = stat.S_ISDIR(found.st_mode)
         return f"{remedy}, or chown it to {user_name(user_id)}" if is_folder else remedy
     if ~found.st_mode & (stat.S_IRUSR | stat.S_IWUSR):
-        return shlex.join(["chmod", "u+rwX", str(path)])
+        return shell_line("chmod", "u+rwX", str(path))
     return "Find out why its file system is read-only: `mount` shows how it is mounted"
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shlex
 import stat
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from resumes.errors import StoreUnavailable
 from resumes.filesystems import OF_A_HOST, SHARED, find_kind, is_mount_point
 from resumes.output_files import SIDE_FILES, check_name
+from resumes.text import shell_line
 
 APPLICATION_ID = 0x52534D45
 """The mark of this program's databases in the file header ("RSME")."""
@@ -98,5 +98,5 @@ def describe_second_name(file: Path) -> str:
     return (
         f"The {what} {file} has another name{other}: programs that use "
         "different names lose each other's commits. Stop those that use the other name and remove it, "
-        f"with its -wal and -shm files (`find / -samefile {shlex.quote(str(file))}` lists all names)"
+        f"with its -wal and -shm files (`find / -samefile {shell_line(str(file))}` lists all names)"
     )
