@@ -132,6 +132,7 @@ def test_set_makes_and_changes_a_plan(acme: CommandLine) -> None:
         "apiListing": False,
         "keepDays": None,
         "accounts": 0,
+        "dueResumes": 0,
     }
 
     changed = acme("plans", "set", "gold", "--max-resumes", "7", "--api-listing")

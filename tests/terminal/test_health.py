@@ -23,7 +23,6 @@ from tests.support.terminal.driving import (
     running,
     shows,
     tells,
-    toasts,
     until,
 )
 
@@ -76,7 +75,7 @@ async def test_c_copies_the_command_of_the_remedy_or_says_why_not(
         assert texts == ["resumes --home /srv accounts create nobody"]
 
 
-async def test_a_command_that_would_act_when_pasted_is_not_copied(
+async def test_a_command_that_would_act_when_pasted_is_copied_in_quotes(
     store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_home = home / "a\x1b[201~b"
@@ -84,8 +83,8 @@ async def test_a_command_that_would_act_when_pasted_is_not_copied(
     async with health(store, open_home) as pilot:
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "c")
-        await until(lambda: "Not copied: the command contains" in "".join(toasts(pilot.app)))
-        assert texts == []
+        await until(lambda: texts)
+        assert texts == [f"chmod o-rwx $'{home}/a\\x1b\\x5b201\\x7eb'"]
 
 
 async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
