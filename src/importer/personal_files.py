@@ -28,7 +28,7 @@ from importer.outcomes import judge
 from resumes.analyzer import Format, Resume
 from resumes.analyzer.strict_json import without_mark
 from resumes.output_files import drafted, flush, replace
-from resumes.store.forgetting import Mentions, find_address
+from resumes.store.forgetting import Mentions, as_utf8, find_address
 from resumes.store.forgotten import Subject, SubjectKind, subjects_of
 from resumes.watched_folder import DONE, DUPLICATE, FAILED, HELD, HELD_NAME, end_of
 from resumes.watched_names import (
@@ -104,7 +104,7 @@ def find_files(root: Path, search: Search) -> Iterator[PersonalFile]:
                 found = None
                 if not name.endswith(REPORT):
                     found = _examine(path, search)
-                elif name.removesuffix(REPORT) not in stems and search.mentions.are_in(
+                elif name.removesuffix(REPORT) not in stems and search.mentions.may_be_in(
                     files.find_body(path, MAX_REPORT_BYTES)
                 ):
                     found = PersonalFile(path, Action.ERASE)  # its file no longer exists
@@ -126,9 +126,11 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
     if is_document(path.name):
         return _examine_document(path, body, search)
     if content.is_over_limit:
-        return PersonalFile(path, Action.CANNOT) if search.mentions.are_in(body) else None
+        return PersonalFile(path, Action.CANNOT) if search.mentions.may_be_in(body) else None
     if not unpack.is_bundle(path.name, body):
-        return PersonalFile(path, Action.ERASE) if search.is_theirs(body) else None
+        if not search.is_theirs(body):
+            return None
+        return PersonalFile(path, Action.CANNOT if _is_unread_bundle(body) else Action.ERASE)
     try:
         opened = unpack.unpack(path.name, body, search.limits)
         theirs, others, skipped = [], 0, opened.skipped
@@ -138,7 +140,7 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
             else:
                 others += 1
     except CannotUnpack:
-        is_named = path.name in search.mentions or search.mentions.are_in(body)
+        is_named = path.name in search.mentions or search.mentions.may_be_in(body)
         return PersonalFile(path, Action.CANNOT) if is_named else None
     if not theirs:
         # A picture, for example, which may show another person with the same name.
@@ -149,12 +151,19 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
     return PersonalFile(path, action, theirs, others, unread)
 
 
+def _is_unread_bundle(body: bytes) -> bool:
+    """Return whether a file that is not read as a bundle may contain several resumes: it is
+    compressed despite its name, or contains an array or lines in UTF-16."""
+    is_compressed = body.startswith((json_texts.GZIP_MAGIC, *json_texts.ZIP_MAGICS))
+    return is_compressed or json_texts.is_json_bundle(as_utf8(body))
+
+
 def _examine_document(path: Path, body: bytes, search: Search) -> PersonalFile | None:
     """Return the document if the ledger, or else its name or text, attributes it to the person."""
     held = HELD_NAME.fullmatch(path.name)
     is_theirs = search.documents.get(held[1][-8:] if held else end_of(path.name))
     if is_theirs is None:
-        is_named = path.name in search.mentions or search.mentions.are_in(body)
+        is_named = path.name in search.mentions or search.mentions.may_be_in(body)
         return PersonalFile(path, Action.CANNOT) if is_named else None
     return PersonalFile(path, Action.ERASE) if is_theirs else None
 

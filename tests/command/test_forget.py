@@ -528,6 +528,41 @@ def test_damaged_files_with_a_longer_address_are_kept(acme: CommandLine) -> None
     assert left == {"ash": of("Ash", f"ash{EMAIL}")[:-3], "lin": lines}
 
 
+def test_failed_files_that_may_also_contain_resumes_of_others_are_kept_and_named(
+    acme: CommandLine,
+) -> None:
+    array = b"[" + theirs() + b"," + other(1) + b"]"
+    lines = (other(2) + b"\n" + theirs()).decode()
+    bodies = {
+        "array.json": array.decode().encode("utf-16"),
+        "lines.json": lines.encode("utf-16"),
+        "packed.json": gzip.compress(array),
+    }
+    bodies_in(acme, **bodies)
+    told = acme("forget", EMAIL, "--yes")
+    assert (told.exit_code, told.stderr.count("may name the person")) == (1, 3)
+    left = [path.read_bytes() for path in (acme.home / "inbox/_failed").rglob("*.json")]
+    assert all(body in left for body in bodies.values())
+
+
+def test_an_address_in_the_name_of_a_file_is_found_in_reports_and_damaged_archives(
+    acme: CommandLine,
+) -> None:
+    bodies_in(acme, **{f"cv-{EMAIL}.json": b"[1, 2"})
+    (report,) = (acme.home / "inbox/_failed").rglob("*.report.json")
+    for path in report.parent.iterdir():
+        if path.is_file() and path != report:
+            path.unlink()
+    bodies_in(acme, cut_zip=zipped({f"cv-{EMAIL}.json": other(1)})[:-10])
+    told = acme("forget", EMAIL, "--yes")
+    assert not report.exists()
+    [line] = [line for line in told.stderr.splitlines() if "may name the person" in line]
+    assert "/cut-" in line
+    with open_home(acme.home) as store:
+        rows = store.fetch(select(schema.imported_files.c.source))
+        assert not [row for row in rows if row.source and b"Xyzzy" in row.source]
+
+
 def a_file(acme: CommandLine, name: str) -> Path:
     file = acme.home.parent / "cv.json"
     file.write_bytes(of(name, EMAIL))

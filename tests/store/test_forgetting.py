@@ -1,5 +1,6 @@
 """People who were erased, and do not come back."""
 
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -21,6 +22,7 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.creation import Created, IdempotencyKey, NewResume
+from resumes.store.forgetting import Mentions
 from resumes.store.forgotten import Subject
 from resumes.store.import_ledger import FileOutcome, Items, Problem, Verdict
 from tests.support.resumes import a_claim, a_document
@@ -176,3 +178,37 @@ def test_no_table_has_anything_of_a_person_and_all_of_others(
     kept = rows[bundle.claim_id].items
     assert kept is not None
     assert [one.place for one in kept.problems] == ["b.json"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<lee@x.co>", "_lee@x.co_", "- lee@x.co, a", "lee@x.co.", "lee@x.co--", "-lee@x.co"),
+        *("a\\nlee@x.co", "mailto%3Alee@x.co", "\\u003clee@x.co\\u003e", "LEE@X.CO"),
+        *("Li Na", "na, li", "Li Nas CV", "a\\nLi-Na", "/in/lina"),
+    ],
+)
+def test_a_person_is_found_in_the_text_of_a_file(text: str) -> None:
+    assert Mentions(["lee@x.co"], ["Li Na"]).are_in(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("ashlee@x.co", "ash.lee@x.co", "ash_lee@x.co", "lee@x.com", "lee@x.co-op.org"),
+        *("lee@x.co.uk", "Carolina", "Nalini", "Li Nathan"),
+    ],
+)
+def test_longer_addresses_and_words_are_of_others(text: str) -> None:
+    mentions = Mentions(["lee@x.co"], ["Li Na"])
+    assert not mentions.are_in(text.encode())
+    assert mentions.may_be_in(text.encode())
+
+
+def test_each_stream_of_a_damaged_gzip_file_is_searched() -> None:
+    streams = [gzip.compress(text) for text in (b"[1]\n" * 4_000, b"{}", b"<lee@x.co>\n")]
+    assert Mentions(["lee@x.co"]).are_in(b"".join(streams)[:-4])
+
+
+def test_names_of_underscores_are_not_searched() -> None:
+    assert not Mentions([], ["_ _ _ _ x"]).are_in(b"_" * 1_000_000)  # this would take years

@@ -51,7 +51,11 @@ MAX_INFLATED_BYTES: Final = 64 * 1024 * 1024
 INFLATED_STEP_BYTES: Final = 1024
 """How much of a compressed file is inflated at once; of a damaged one, what precedes is searched."""
 
-_WORDS: Final = re.compile(r"\w+")
+_WORDS: Final = re.compile(r"[^\W_]+")
+_SEPARATOR: Final = r"[\W_]*+"
+
+_GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = b"PK\x03\x04"
 
 
 class StoredPerson(NamedTuple):
@@ -93,15 +97,13 @@ class Mentions:
         is_shared: bool = False,
     ) -> None:
         self.addresses = {folded_email(address) for address in addresses} - {""}
-        parts = [*ids]
-        for name in names:
-            words = _WORDS.findall(folded(name))
-            if len(words) > 1:  # a single word may be a common word
-                parts += [r"[\W_]*".join(order) for order in (words, words[::-1])]
+        every = [_WORDS.findall(folded(name)) for name in names]
+        # A single word may be a common word.
+        orders = [order for words in every if len(words) > 1 for order in (words, words[::-1])]
         shown = () if is_shared else self.addresses
-        self._pattern = re.compile("|".join([*map(re.escape, shown), *parts]) or r"(?!)")
-        # The address may be a part of a file's name, but in a file it is a text of its own.
-        self._in_content = re.compile("|".join([*map(_address_pattern, shown), *parts]) or r"(?!)")
+        # A file's name can contain them as a part of a word, but in a file they stand alone.
+        self._pattern = _any_of(*ids, *map(re.escape, shown), *map(_SEPARATOR.join, orders))
+        self._alone = _any_of(*ids, *map(_address_pattern, shown), *map(_name_pattern, orders))
 
     def __contains__(self, text: str | None) -> bool:
         return text is not None and self._pattern.search(folded(text)) is not None
@@ -109,10 +111,14 @@ class Mentions:
     def are_in(self, content: bytes) -> bool:
         """Return whether the bytes, which may be compressed or JSON with escapes, mention the
         person."""
-        content = _inflated(content)
-        texts = [each.decode(errors="replace") for each in {content, as_utf8(content)}]
-        texts += [_unescaped(text) for text in texts if "\\u" in text]
-        return any(self._in_content.search(folded(text)) for text in texts)
+        # A zip archive contains names of files.
+        pattern = self._pattern if content.startswith(_ZIP) else self._alone
+        return any(pattern.search(text) for text in _iter_texts(content))
+
+    def may_be_in(self, content: bytes) -> bool:
+        """Return whether the bytes mention the person, perhaps as a part of a longer address, word
+        or name of a file."""
+        return any(self._pattern.search(text) for text in _iter_texts(content))
 
     def without(self, value: Any) -> Any:
         """Return a JSON value without the texts and list items that mention the person."""
@@ -123,26 +129,55 @@ class Mentions:
         return None if isinstance(value, str) and value in self else value
 
 
-def _address_pattern(address: str) -> str:
-    """Return a pattern for the address, but not for a longer one: `lee@x.co` in `ashlee@x.com`.
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns) or r"(?!)")
 
-    In JSON, an escaped character such as `\\n` may precede it."""
-    literal = re.escape(address)
-    before = rf"(?:(?<![a-z0-9._%+-]{literal})|(?<=\\[bfnrt]{literal}))"
-    return rf"{literal}{before}(?![a-z0-9-]|\.[a-z0-9])"
+
+def _address_pattern(address: str) -> str:
+    """Return a pattern for the address, but not for a longer one: `lee@x.co` in `ashlee@x.com`."""
+    beginning = _beginning(re.escape(address), "[a-z0-9]", "[a-z0-9][._%+-]")
+    return rf"{beginning}(?![.-]?[a-z0-9])"
+
+
+def _name_pattern(words: Sequence[str]) -> str:
+    """Return a pattern for these words, but not within others: `Li Na` in `Carolina`.
+
+    An `s` may follow, as in the genitive."""
+    first, *others = words
+    return _SEPARATOR.join([_beginning(first, "[a-z]"), *others]) + r"(?!s?+[a-z])"
+
+
+def _beginning(literal: str, *not_before: str) -> str:
+    """Return a pattern for the literal, but not after these patterns.
+
+    An escaped character may precede it: `\\n` in JSON, or `%20` in a URL."""
+    alone = "".join(f"(?<!{each}{literal})" for each in not_before)
+    escaped = rf"(?<=\\[bfnrt]{literal})|(?<=%[0-9a-f][0-9a-f]{literal})"
+    return f"{literal}(?:{alone}|{escaped})"
+
+
+def _iter_texts(content: bytes) -> Iterator[str]:
+    """Yield the folded text of the content in each encoding, with and without escapes."""
+    content = _inflated(content)
+    for each in {content, as_utf8(content)}:
+        text = each.decode(errors="replace")
+        yield folded(text)
+        if "\\u" in text:
+            yield folded(_unescaped(text))
 
 
 def _inflated(content: bytes) -> bytes:
     """Return what a gzip file contains, or its readable part; other content is returned as it is."""
-    if not content.startswith(b"\x1f\x8b"):
+    if not content.startswith(_GZIP):
         return content
-    stream, found = zlib.decompressobj(zlib.MAX_WBITS | 16), bytearray()
+    found, at = bytearray(), 0
     with contextlib.suppress(zlib.error):
-        for start in range(0, len(content), INFLATED_STEP_BYTES):
-            step = content[start : start + INFLATED_STEP_BYTES]
-            found += stream.decompress(step, MAX_INFLATED_BYTES - len(found) + 1)
-            if len(found) > MAX_INFLATED_BYTES:
-                break
+        while at < len(content) and len(found) <= MAX_INFLATED_BYTES:
+            stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            while at < len(content) and len(found) <= MAX_INFLATED_BYTES and not stream.eof:
+                step = content[at : at + INFLATED_STEP_BYTES]
+                found += stream.decompress(step, MAX_INFLATED_BYTES - len(found) + 1)
+                at += len(step) - len(stream.unused_data)  # another stream may follow
     return bytes(found)
 
 
