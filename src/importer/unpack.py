@@ -205,7 +205,7 @@ def _judge(info: ZipInfo) -> Member | SkippedMember | None:
     """Return the member, the reason why its name prevents its import, or None for a folder."""
     # `filename` would end at a NUL character.
     name = info.orig_filename
-    shown = escaped(_decoded(info, name[: 4 * MAX_PLACE_CHARS])[: MAX_PLACE_CHARS + 1])
+    shown = escaped(_decoded(info, name)[: MAX_PLACE_CHARS + 1])
     if len(shown) > MAX_PLACE_CHARS:
         shown = f"{shown[:MAX_PLACE_CHARS]}…"
     if not info.flag_bits & _UTF_8:
@@ -234,7 +234,7 @@ def _find_label(info: ZipInfo, name: str, folder: str) -> str | None:
 
 
 def _decoded(info: ZipInfo, name: str) -> str:
-    """Return the name, or the part of it, as UTF-8 if it can be: macOS does not set the flag."""
+    """Return the name, or a part of it, as UTF-8 if it is valid: macOS does not set the flag."""
     if not info.flag_bits & _UTF_8:
         with contextlib.suppress(UnicodeError):
             return name.encode("cp437").decode()

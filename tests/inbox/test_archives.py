@@ -187,6 +187,8 @@ def test_a_name_in_utf_8_is_shown_as_it_is_without_the_flag_too() -> None:
     names = ["Zoë/履歴書.json", unicodedata.normalize("NFD", "Ångström.txt")]
     _, [member], skipped = open_archive(zipped_as("utf-8", dict.fromkeys(names, b"{}")), WIDE)
     assert [member.name, skipped.named[0].name] == names
+    long = zipped_as("utf-8", {f"{'履' * 300}.json": b"{}"})
+    assert open_archive(long, WIDE).members[0].name == "履" * 200 + "…"
 
 
 def test_names_are_shown_escaped_and_not_without_end() -> None:
