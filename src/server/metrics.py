@@ -305,10 +305,12 @@ def _read_store_metrics(store: Store) -> list[Metric]:
     states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in ImporterState:
         states.add_metric([state], live.count(state))
-    # The successor of an importer that died works in its folder: nothing is left to do.
-    watched = {(importer.host, importer.root) for importer in importers if importer.is_live}
-    silent = sum((importer.host, importer.root) not in watched for importer in importers)
-    states.add_metric(["silent"], silent)
+    # The successor of an importer that died works in its folder: nothing is left to do. A store in a
+    # file belongs to one machine, and a container that was recreated has another host name.
+    is_local = store.path is not None
+    places = [(is_local or importer.host, importer.root) for importer in importers]
+    watched = {place for place, each in zip(places, importers, strict=True) if each.is_live}
+    states.add_metric(["silent"], sum(place not in watched for place in places))
     waiting = count_waiting(importers)
     due = sum(some.resumes for some in list_due(store))
     metrics = [

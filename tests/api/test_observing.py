@@ -199,6 +199,8 @@ def test_files_and_importers_are_told_once_for_each_folder(own: tuple[Place, Cli
     a_file(place.store, ana, "2" * 24, FileOutcome.HELD, reason="quota_reached")
     importers.register(place.store, an_importer("1" * 24, root="/srv/old", waiting=5))
     importers.register(place.store, an_importer("4" * 24, waiting=5))  # killed and restarted
+    recreated = an_importer("5" * 24, waiting=5)  # in a container, which now has another name
+    importers.register(place.store, recreated.model_copy(update={"host": "before"}))
     place.clock.advance(importers.LIVE_S)
     for digit in "23":
         importers.register(
