@@ -153,9 +153,12 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
 
 def _is_unread_bundle(body: bytes) -> bool:
     """Return whether a file that is not read as a bundle may contain several resumes: it is
-    compressed despite its name, or contains an array or lines in UTF-16."""
-    is_compressed = body.startswith((json_texts.GZIP_MAGIC, *json_texts.ZIP_MAGICS))
-    return is_compressed or json_texts.is_json_bundle(as_utf8(body))
+    compressed despite its name, contains an array in UTF-16, or lines of which the first is damaged.
+    """
+    if body.startswith((json_texts.GZIP_MAGIC, *json_texts.ZIP_MAGICS)):
+        return True
+    text = as_utf8(body)
+    return json_texts.is_json_bundle(text) or b"\n{" in text.lstrip()
 
 
 def _examine_document(path: Path, body: bytes, search: Search) -> PersonalFile | None:

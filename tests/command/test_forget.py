@@ -537,10 +537,11 @@ def test_failed_files_that_may_also_contain_resumes_of_others_are_kept_and_named
         "array.json": array.decode().encode("utf-16"),
         "lines.json": lines.encode("utf-16"),
         "packed.json": gzip.compress(array),
+        "damaged.json": theirs()[:-3] + b"\n" + other(3),
     }
     bodies_in(acme, **bodies)
     told = acme("forget", EMAIL, "--yes")
-    assert (told.exit_code, told.stderr.count("may name the person")) == (1, 3)
+    assert (told.exit_code, told.stderr.count("may name the person")) == (1, 4)
     left = [path.read_bytes() for path in (acme.home / "inbox/_failed").rglob("*.json")]
     assert all(body in left for body in bodies.values())
 
