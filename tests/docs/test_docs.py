@@ -393,7 +393,7 @@ SENTENCES: Final = {
         f"| open connections | {SETTINGS.max_connections:,} per worker (`max_connections`), or fewer if",
         f"| bodies in memory | {size(connections.BODY_MEMORY_BYTES)} per worker |",
         f"If {connections.REFUSED_AT_ONCE} connections beyond the limit are already open, the service closes",
-        f"waits {deadlines.STOP_S:g} s for the rest of each incomplete request",
+        f"waits {deadlines.STOP_S:g} to {deadlines.STOP_S + 1:g} s for the rest of each incomplete request",
     ],
     "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of each failed, held or duplicate file"],
 }
