@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual import events, on, work
@@ -297,13 +297,6 @@ class ResumesApp(App[int]):
             # If the pause begins only after the timeout, end it immediately.
             paused.add_done_callback(lambda _: pause.close())
 
-    async def run_action(self, *arguments: Any, **more: Any) -> bool:
-        """Run the action, and let the key queue know that it was run."""
-        try:
-            return await super().run_action(*arguments, **more)
-        finally:
-            self._keys.note_action()
-
     async def on_event(self, event: events.Event) -> None:
         """Put keys and pastes into the key queue; handle other events immediately."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
@@ -313,6 +306,7 @@ class ResumesApp(App[int]):
 
     def on_key(self, event: events.Key) -> None:
         """Show why the key does nothing here."""
+        self.call_later(self._keys.note_handled, event)  # after Textual has run the key's action
         if self.session is None or not event.is_printable:
             return
         if event.key not in self.screen.active_bindings:

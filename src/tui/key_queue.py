@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from textual import events
 from textual.app import App
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import Worker
 
-from tui.keys import BY_ID, LINE_S
+from tui.keys import BY_ID, LINE_S, Action
 
 STEP_S: Final = 0.01
 
@@ -43,8 +44,9 @@ class KeyQueue:
         self._hand_on = hand_on
         self._waiting: asyncio.Queue[KeyOrPaste] = asyncio.Queue(MAX_WAITING)
         self._q_quits = True
+        self._last: KeyOrPaste | None = None
         self._acted_s: float | None = None
-        """When Textual first ran an action after the last key."""
+        """When Textual ran the action of the last key; None until then."""
 
     async def put(self, key: KeyOrPaste) -> None:
         """Queue the key; if it quits immediately, drop the queued keys and hand on this key."""
@@ -57,26 +59,40 @@ class KeyQueue:
             self._q_quits = self._q_quits and name not in LINE_KEYS
             self._waiting.put_nowait(key)
 
-    def note_action(self) -> None:
-        """Note that Textual has run an action."""
-        if self._acted_s is None:
+    def note_handled(self, key: events.Key) -> None:
+        """Note that Textual has run the action of this key, if it has one."""
+        if key is self._last:
             self._acted_s = monotonic()
 
     async def run(self) -> None:
         """Hand on each key once the first screen, or the line that the last key opens, is ready."""
         self._q_quits = False
         focus: Widget | None = None
+        screen: Screen[Any] | None = None
         before: set[Worker[Any]] = set()
         wait_s, ends_at = LINE_S, monotonic() + LINE_S
         while self._app.screen_stack:  # until the app is closing
-            if self._app.focused in (None, focus) and self._is_opening(before, wait_s, ends_at):
+            has_moved = self._has_moved(focus, screen)
+            if not has_moved and self._is_opening(before, wait_s, ends_at):
                 await asyncio.sleep(STEP_S)
                 continue
             key = await self._waiting.get()
-            wait_s = self._line_wait_s(key) if isinstance(key, events.Key) else 0.0
+            action = self._find_action(key) if isinstance(key, events.Key) else None
+            wait_s = 0.0 if action is None else action.line_wait_s
             ends_at = monotonic() + (LINE_S if wait_s else 0.0)
-            focus, before, self._acted_s = self._app.focused, set(self._app.workers), None
+            self._last, self._acted_s = key, None
+            focus, screen, before = self._app.focused, self._app.screen, set(self._app.workers)
             await self._hand_on(key)
+
+    def _has_moved(self, focus: Widget | None, screen: Screen[Any] | None) -> bool:
+        """Return whether the focus has moved from `focus` to where it stays.
+
+        The list of another screen than `screen` may have the focus only until a form opens there.
+        Before the first key, `screen` is None.
+        """
+        now, focused = self._app.screen, self._app.focused
+        stays = screen in (None, now) or isinstance(now, ModalScreen) or isinstance(focused, Input)
+        return stays and focused not in (None, focus)
 
     def _is_opening(self, before: set[Worker[Any]], wait_s: float, ends_at: float) -> bool:
         """Return whether the last key may still open a line.
@@ -90,11 +106,10 @@ class KeyQueue:
         is_working = any(not (each.is_finished or each in before) for each in self._app.workers)
         return is_working or now_s < self._acted_s + wait_s
 
-    def _line_wait_s(self, key: events.Key) -> float:
-        """Return how long later keys may wait for the input line that this key opens."""
+    def _find_action(self, key: events.Key) -> Action | None:
+        """Return the action of the key; None if it has none or is typed as text."""
         active = self._app.screen.active_bindings.get(key.key)
         is_text = isinstance(self._app.focused, Input) and key.is_printable
         if active is None or not active.enabled or is_text:
-            return 0.0
-        action = BY_ID.get(active.binding.id or "")
-        return 0.0 if action is None else action.line_wait_s
+            return None
+        return BY_ID.get(active.binding.id or "")

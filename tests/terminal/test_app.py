@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from tests.support.terminal.builders import (
 )
 from tests.support.terminal.driving import (
     LARGE,
+    NEVER_S,
     SMALL,
     footer,
     leads,
@@ -46,7 +48,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tui.app import MAX_TYPED, ResumesApp
-from tui.keys import ACTIONS, FORM_S, MODES, Place, keys_of
+from tui.keys import ACTIONS, BY_ID, FORM_S, MODES, Place, keys_of
 from tui.screens.accounts import CreateAccountDialog
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
@@ -374,6 +376,40 @@ async def test_what_is_typed_into_a_dialog_that_opens_reaches_it_however_slow_th
         sends(pilot.app, "nzoe")
 
         await shows(pilot.app, "Name          zoe")
+
+
+async def test_keys_before_a_form_may_be_slow(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def move(_: PagedList[Any], by: int) -> None:
+        await asyncio.sleep(by * FORM_S)
+
+    monkeypatch.setattr(PagedList, "action_move", move)
+    async with running(store, "1 account", screen="accounts") as pilot:
+        sends(pilot.app, "jjjnzoe")
+
+        await shows(pilot.app, "Name          zoe")
+
+
+async def test_what_is_typed_into_a_form_of_another_screen_reaches_it(store: Store) -> None:
+    async with running(store, "1 account", screen="accounts") as pilot:
+        sends(pilot.app, "Nzoe")
+
+        await shows(pilot.app, "New key", "Name          zoe")
+
+
+async def test_a_filter_after_the_key_of_another_screen_gets_its_text(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = replace(BY_ID["accounts.filter"], line_wait_s=NEVER_S)
+    monkeypatch.setitem(BY_ID, late.id, late)
+    monkeypatch.setattr("tui.key_queue.LINE_S", NEVER_S)
+    async with running(store, "1 account", screen="accounts") as pilot:
+        pilot.app.simulate_key("5")
+        pilot.app.simulate_key("slash")
+        sends(pilot.app, "zoe")
+
+        await shows(pilot.app, "/ zoe")
 
 
 @pytest.mark.parametrize(("leaving", "shown"), [("enter", 'ana · "mine"'), ("escape", "ana · 1")])
