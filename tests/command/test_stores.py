@@ -144,6 +144,16 @@ def test_a_copy_prints_what_each_table_holds(acme: CommandLine, tmp_path: Path) 
         assert accounts.get_account(copy, "acme").resume_count == 2
 
 
+def test_the_command_to_go_back_to_a_store_can_be_pasted(acme: CommandLine, tmp_path: Path) -> None:
+    place = tmp_path / "h\u202e.db"
+    acme.succeeds("db", "copy", store_url(acme), f"sqlite:///{place}")
+
+    result = acme("db", "copy", f"sqlite:///{place}", f"sqlite:///{tmp_path / 'copy.db'}")
+
+    assert result.exit_code == 0, result.output
+    assert r"h\xe2\x80\xae.db' db reopen`" in result.stderr
+
+
 def test_s13_a_store_that_was_moved_says_where_to_and_can_be_taken_back(
     acme: CommandLine, tmp_path: Path
 ) -> None:

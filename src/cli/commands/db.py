@@ -1,7 +1,6 @@
 """`resumes db`: upgrade, copy, reopen, back up, restore and check the store."""
 
 import contextlib
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from resumes.store.addresses import (
 from resumes.store.integrity import Flaw
 from resumes.store.store import reopen_store
 from resumes.store.transfer import backups, copies
-from resumes.text import counted
+from resumes.text import counted, shell_line
 
 
 @group("db")
@@ -109,7 +108,7 @@ def reopening(url: str) -> str:
 
     This is a command, or words if the address contains a secret, which must not be repeated."""
     if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
-        return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
+        return f"`{shell_line(program(), '--database', shown, 'db', 'reopen')}`"
     return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
 
 
