@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import Worker
 
-from tui.keys import BY_ID, LINE_S, Action
+from tui.keys import BY_ID, LINE_S
 
 STEP_S: Final = 0.01
 
@@ -77,8 +77,7 @@ class KeyQueue:
                 await asyncio.sleep(STEP_S)
                 continue
             key = await self._waiting.get()
-            action = self._find_action(key) if isinstance(key, events.Key) else None
-            wait_s = 0.0 if action is None else action.line_wait_s
+            wait_s = self._line_wait_s(key) if isinstance(key, events.Key) else 0.0
             ends_at = monotonic() + (LINE_S if wait_s else 0.0)
             self._last, self._acted_s = key, None
             focus, screen, before = self._app.focused, self._app.screen, set(self._app.workers)
@@ -87,7 +86,7 @@ class KeyQueue:
     def _has_moved(self, focus: Widget | None, screen: Screen[Any] | None) -> bool:
         """Return whether the focus has moved from `focus` to where it stays.
 
-        The list of another screen than `screen` may have the focus only until a form opens there.
+        If a list on another screen than `screen` has the focus, a form may still open there.
         Before the first key, `screen` is None.
         """
         now, focused = self._app.screen, self._app.focused
@@ -106,10 +105,11 @@ class KeyQueue:
         is_working = any(not (each.is_finished or each in before) for each in self._app.workers)
         return is_working or now_s < self._acted_s + wait_s
 
-    def _find_action(self, key: events.Key) -> Action | None:
-        """Return the action of the key; None if it has none or is typed as text."""
+    def _line_wait_s(self, key: events.Key) -> float:
+        """Return how long later keys may wait for the input line that this key opens."""
         active = self._app.screen.active_bindings.get(key.key)
         is_text = isinstance(self._app.focused, Input) and key.is_printable
         if active is None or not active.enabled or is_text:
-            return None
-        return BY_ID.get(active.binding.id or "")
+            return 0.0
+        action = BY_ID.get(active.binding.id or "")
+        return 0.0 if action is None else action.line_wait_s
