@@ -599,6 +599,11 @@ def test_s7_a_row_that_is_refused_takes_no_other_of_its_shared_transaction_along
         assert type(made.pop(0)) is error
     assert len(made_ids(made)) == len(made)
     assert [len(listed_ids(store, account)) for account in others] == [1, 1]
+    if state != "57014":  # it goes alone from now on, and the others share
+        before = count_transactions(url, *(account.id for account in others))
+        first, *made = asyncio.run(create())
+        assert (type(first), len(made_ids(made))) == (error, len(made))
+        assert count_transactions(url, *(account.id for account in others)) == before + 1
     assert accounts.list_wrong(store) == []
 
 

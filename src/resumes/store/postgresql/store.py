@@ -61,10 +61,8 @@ UNLIMITED: Final = (
     "SELECT set_config(name, '0', true) FROM pg_settings WHERE name = 'transaction_timeout'"
 )
 
-BEGIN_SNAPSHOT: Final = (
-    # Unlimited, because storing the rows of one statement elsewhere may delay the next statement.
-    f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;{UNLIMITED}"
-)
+# Unlimited, because storing the rows of one statement elsewhere may delay the next statement.
+BEGIN_SNAPSHOT: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;{UNLIMITED}"
 
 BEGIN_LOADING: Final = (
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};"
@@ -83,12 +81,7 @@ class PostgresStore(Store):
     engine_info = {"engine": "postgresql"}  # noqa: RUF012  (its version is not ours to report)
 
     def __init__(
-        self,
-        address: PostgresAddress,
-        *,
-        clock: Clock,
-        read_timeout_s: float,
-        is_sharded: bool,
+        self, address: PostgresAddress, *, clock: Clock, read_timeout_s: float, is_sharded: bool
     ) -> None:
         # A connection for each thread that uses one at the same time.
         pool = partial(postgres_engine, address, is_sharded=is_sharded, pool_size=0)
@@ -301,9 +294,5 @@ def open_server(
                 f"The store {label} must be upgraded, but is in use. Stop everything that uses it first"
             ) from error
         raise explain(error, label) from error
-    return PostgresStore(
-        address,
-        clock=clock,
-        read_timeout_s=read_timeout_s or READ_TIMEOUT_S,
-        is_sharded=is_sharded,
-    )
+    timeout_s = read_timeout_s or READ_TIMEOUT_S
+    return PostgresStore(address, clock=clock, read_timeout_s=timeout_s, is_sharded=is_sharded)

@@ -9,7 +9,7 @@ Each caller is promised:
   deadline, or MAX_RACES times. Each account of a failed batch is retried alone, and then each of its
   writes, so that no write can make others fail (pitfalls S7). Writes to retry occupy no thread.
 - A batch that waits for a server or an account delays other accounts by at most a second, if a
-  thread is free.
+  thread is free. The accounts in a batch whose server process is frozen wait until it goes on.
 - A write never overtakes an earlier change of its account.
 - A COMMIT without an answer is neither repeated nor reported as failed until the server reports the
   outcome of its transaction (pitfalls S2).
@@ -63,6 +63,9 @@ SLOW_S: Final = 1.0
 """How long a batch may take before others stop waiting for it. Also how long the server may take to
 lock the accounts of a shared batch, which waits for no row, before another connection is tried."""
 
+ALONE_S: Final = 10.0
+"""For how long an account shares no transaction after a row was refused, which undoes a shared one."""
+
 PROOF_TIMEOUT_S: Final = 15.0
 """For how long after its deadline the outcome of an unanswered write is still checked."""
 
@@ -99,12 +102,15 @@ class PostgresWriter(WriteQueue):
         self._batches: list[tuple[float, list[Write]]] = []
         """The batches being written, each with its start time on the monotonic clock."""
         self._is_paused = False
+        self._alone_until: dict[str | None, float] = {}
+        """Until when an account shares no transaction, on the monotonic clock."""
         for thread in self.threads:
             thread.start()
 
     def submit(self, write: Write) -> None:
-        if self._is_sharded:
-            write.apply_shared = None  # a transaction must not span nodes
+        # In a sharded store, a transaction must not span nodes.
+        if self._is_sharded or time.monotonic() < self._alone_until.get(write.account_id, 0.0):
+            write.apply_shared = None
         super().submit(write)
 
     def wake(self) -> None:
@@ -212,6 +218,8 @@ class PostgresWriter(WriteQueue):
                 return [SKIPPED] * len(batch)
             if reason := {ErrorClass.BUSY: BUSY, ErrorClass.DISK_FULL: FULL}.get(error_class):
                 raise StoreUnavailable(reason) from error
+            if error_class is ErrorClass.REFUSED:
+                self._alone_until[batch[0].account_id] = time.monotonic() + ALONE_S
             raise
 
     def _try(self, batch: list[Write]) -> list[Any]:
