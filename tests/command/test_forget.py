@@ -493,6 +493,23 @@ def test_a_damaged_compressed_file_is_named_and_its_excerpt_erased(acme: Command
         assert [row.name for row in rows if row.source is not None] == ["acme/whole.ndjson.gz"]
 
 
+def test_a_file_from_which_a_resume_that_stays_was_made_too_is_kept(acme: CommandLine) -> None:
+    typo = of(NAME, "xyzzy@plugh.exmple")
+    acme.succeeds("accounts", "create", "bolt")
+    (acme.home / "inbox/bolt/one.json").write_bytes(typo)
+    bodies_in(acme, one_json=typo, two_json=of(NAME, "plugh@plugh.exmple"))
+    with open_home(acme.home) as store:
+        account = accounts.get_account(store, "acme").id
+        for entry in stored_resumes.list_page(store, account).entries:
+            if entry.name == NAME:
+                new = analyzer.parse(of(NAME, EMAIL))
+                stored_resumes.update_resume(store, account, entry.id, new)
+    acme.succeeds("forget", EMAIL, "--yes")
+    left = sorted(path.name[:3] for path in (acme.home / "inbox/_done").rglob("*.json"))
+    assert left == ["one", "one"]
+    assert len(acme.answers("list", "--account", "bolt", "--json")["resumes"]) == 1
+
+
 def test_an_address_in_the_name_of_a_file_is_erased_from_the_ledger(acme: CommandLine) -> None:
     bodies_in(acme, **{f"cv-{EMAIL}.json".replace(".", "_"): b"[1, 2"})
     acme("forget", EMAIL, "--yes")

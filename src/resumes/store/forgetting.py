@@ -5,6 +5,7 @@ find everything that was committed before, and each call can be repeated.
 """
 
 import contextlib
+import itertools
 import json
 import re
 import zlib
@@ -15,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec.json
 import orjson
-from sqlalchemy import Executable, delete, or_, select, update
+from sqlalchemy import ColumnElement, Executable, delete, or_, select, update
 from sqlmodel import Session
 
 from resumes.analyzer.person import find_email, folded_email
@@ -37,7 +38,7 @@ from resumes.store.schema import (
 )
 from resumes.store.search_engine import purge
 from resumes.store.statements import iter_in_pages, looked_up, pk_equals
-from resumes.store.store import Store
+from resumes.store.store import Row, Store
 from resumes.store.stored_resumes import COLUMNS, StoredResume
 from resumes.text import folded
 from resumes.watched_names import DOCUMENTS
@@ -277,24 +278,31 @@ def find_digests(
 ) -> set[bytes]:
     """Return the digests of the imported JSON from which these resumes were made.
 
-    They identify the person's files even if the resumes have been corrected since.
+    They identify the person's files even if the resumes have been corrected since. Digests from
+    which other resumes of these accounts were made, too, are left out: those resumes are kept.
     """
-    found: set[bytes] = set()
-    ids = sorted(resume_ids)
-    for account_id in account_ids:
-        for start in range(0, len(ids), PAGE_ROWS):
-            these = imported_digests.c.resume_id.in_(ids[start : start + PAGE_ROWS])
-            of_account = imported_digests.c.account_id == account_id
-            rows = store.fetch(select(imported_digests.c.digest).where(of_account, these))
-            found.update(digest for (digest,) in rows)
-    return found
+    account_ids, table = [*account_ids], imported_digests
+
+    def find(column: ColumnElement[Any], values: Collection[Any]) -> Iterator[Row]:
+        for account_id, part in itertools.product(account_ids, _parts(sorted(values))):
+            of_account = table.c.account_id == account_id
+            yield from store.fetch(
+                select(*table.c["digest", "resume_id"]).where(of_account, column.in_(part))
+            )
+
+    found = {digest for digest, _ in find(table.c.resume_id, resume_ids)}
+    kept = {digest for digest, made in find(table.c.digest, found) if made not in resume_ids}
+    return found - kept
+
+
+def _parts(values: Sequence[Any]) -> list[Sequence[Any]]:
+    return [values[start : start + PAGE_ROWS] for start in range(0, len(values), PAGE_ROWS)]
 
 
 def forget_resumes(store: Store, account_id: str, resume_ids: Sequence[str]) -> int:
     """Erase the resumes, their ledger data and their Idempotency-Keys; return their number."""
     erased = 0
-    for start in range(0, len(resume_ids), PAGE_ROWS):
-        ids = resume_ids[start : start + PAGE_ROWS]
+    for ids in _parts(resume_ids):
         erased += store.write(partial(_forget, account_id, ids), account_id=account_id)
     return erased
 
