@@ -96,7 +96,7 @@ class Action:
 
 
 LINE_S: Final = 5.0
-FORM_S: Final = 0.3
+FORM_S: Final = 1.0
 """How long keys wait for a form after the action: a message may appear instead. While a worker of
 the action runs, they wait for up to LINE_S."""
 
