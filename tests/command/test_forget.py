@@ -68,8 +68,6 @@ def mentions(folder: Path) -> list[str]:
 def fill(acme: CommandLine) -> None:
     """Bring the person in by every way, with others in the same files."""
     acme.succeeds("accounts", "set-plan", "acme", "business")
-    inbox = acme.home / "inbox"
-    (inbox / "acme").mkdir(parents=True, exist_ok=True)
     with open_home(acme.home) as store:
         owner = accounts.get_account(store, "acme")
         new = NewResume(
@@ -103,13 +101,33 @@ def fill(acme: CommandLine) -> None:
         "bad.ndjson": other(7) + b"\n" + theirs(13).replace(b'"sections"', b'"sektions"'),
         "only.ndjson": theirs(14) + b"\n" + theirs(15),
     }
-    for name, body in files.items():
-        (inbox / "acme" / name).write_bytes(body)
-    acme("watch", "--once", "--settle", "0")
+    bodies_in(acme, **files)
     acme.succeeds("plans", "set", "business", "--max-resumes", "0")
-    (inbox / "acme/held.json").write_bytes(theirs(16))
-    (inbox / "acme/held.ndjson").write_bytes(theirs(17) + b"\n" + other(8))
+    bodies_in(acme, held_json=theirs(16), held_ndjson=theirs(17) + b"\n" + other(8))
+
+
+def bodies_in(acme: CommandLine, **files: bytes) -> None:
+    """Import files, given by their names with `_` for dots."""
+    for name, body in files.items():
+        (acme.home / "inbox/acme" / name.replace("_", ".")).write_bytes(body)
     acme("watch", "--once", "--settle", "0")
+
+
+def excerpts(acme: CommandLine) -> list[str]:
+    """The names of the files of which the ledger has an excerpt."""
+    with open_home(acme.home) as store:
+        rows = store.fetch(select(*schema.imported_files.c["name", "source"]))
+    return [row.name for row in rows if row.source is not None]
+
+
+def correct_addresses(acme: CommandLine) -> None:
+    """Give the resumes of the person in `acme` the person's address."""
+    with open_home(acme.home) as store:
+        account = accounts.get_account(store, "acme").id
+        for entry in stored_resumes.list_page(store, account).entries:
+            if entry.name == NAME:
+                new = analyzer.parse(of(NAME, EMAIL))
+                stored_resumes.update_resume(store, account, entry.id, new)
 
 
 def names_in(acme: CommandLine) -> set[str]:
@@ -208,26 +226,20 @@ def test_killed_at_any_step_and_repeated_it_comes_to_the_same_end(
         shutil.rmtree(run.home)
 
 
-def test_a_forgotten_person_comes_back_only_when_it_is_lifted(
-    acme: CommandLine, tmp_path: Path
-) -> None:
-    file = tmp_path / "cv.json"
-    file.write_bytes(theirs())
+def test_a_forgotten_person_comes_back_only_when_it_is_lifted(acme: CommandLine) -> None:
     acme("forget", EMAIL, "--yes")
-    assert "This person was erased" in acme("import", str(file)).output
+    assert "This person was erased" in acme("import", "-", stdin=theirs()).output
     assert acme.answers("list", "--json")["resumes"] == []
     acme.succeeds("forget", EMAIL, "--lift")
     assert acme("forget", EMAIL, "--lift").exit_code == 1
-    acme.succeeds("import", str(file))
+    acme.succeeds("import", "-", stdin=theirs())
     (resume,) = acme.answers("list", "--json")["resumes"]
 
     # By the ID: the person alone, not all with the address.
-    shared = tmp_path / "shared.json"
-    shared.write_bytes(of("Another Person", EMAIL))
-    acme.succeeds("import", str(shared))
+    acme.succeeds("import", "-", stdin=of("Another Person", EMAIL))
     acme("forget", resume["id"], "--yes")
     assert names_in(acme) == {"Another Person Resume"}
-    assert "This person was erased" in acme("import", str(file)).output
+    assert "This person was erased" in acme("import", "-", stdin=theirs()).output
     assert "Give the ID" in acme.fails(1, "forget", "0" * 24, "--yes")
     assert "--yes" in acme.fails(2, "forget", EMAIL)
 
@@ -235,7 +247,6 @@ def test_a_forgotten_person_comes_back_only_when_it_is_lifted(
 def test_one_account_forgets_and_another_does_not(acme: CommandLine, tmp_path: Path) -> None:
     acme.succeeds("accounts", "create", "bolt")
     for account in ("acme", "bolt"):
-        (acme.home / f"inbox/{account}").mkdir(parents=True, exist_ok=True)
         (acme.home / f"inbox/{account}/cv.json").write_bytes(theirs())
         (acme.home / f"inbox/{account}/bad.json").write_bytes(theirs()[:-2])
     acme("watch", "--once", "--settle", "0")
@@ -250,20 +261,16 @@ def test_what_cannot_be_written_again_is_named_and_is_a_failure(acme: CommandLin
     folder = acme.home / "inbox/_failed/invalid_archive"
     folder.mkdir(parents=True)
     (folder / "xyzzy plughsson.zip").write_bytes(b"PK\x03\x04 not an archive")
-    said = acme("forget", "none@example.com", "--yes")
-    assert said.exit_code == 0
-    (acme.home / "inbox/acme").mkdir(parents=True, exist_ok=True)
-    (acme.home / "inbox/acme/cv.json").write_bytes(theirs())
-    acme("watch", "--once", "--settle", "0")
+    acme.succeeds("forget", "none@example.com", "--yes")
+    bodies_in(acme, cv_json=theirs())
     said = acme("forget", EMAIL, "--yes")
     assert said.exit_code == 1
     assert "xyzzy plughsson.zip may name the person" in said.output
 
 
 def test_the_export_has_all_that_the_person_may_ask_for(acme: CommandLine, tmp_path: Path) -> None:
-    file, export = tmp_path / "cv.json", tmp_path / "for the person.zip"
-    file.write_bytes(theirs())
-    acme.succeeds("import", str(file))
+    export = tmp_path / "for the person.zip"
+    acme.succeeds("import", "-", stdin=theirs())
     acme.succeeds("forget", EMAIL, "--yes", "--export", str(export))
     with zipfile.ZipFile(export) as archive:
         names = sorted(archive.namelist())
@@ -326,11 +333,8 @@ def test_who_has_no_name_or_no_drawable_resume_is_erased_and_let_in_again(
 
 
 def test_others_of_a_file_that_was_written_again_can_be_retried(acme: CommandLine) -> None:
-    folder = acme.home / "inbox/acme"
-    folder.mkdir(parents=True, exist_ok=True)
     broken = other(1).replace(b'"sections"', b'"sektions"')
-    (folder / "class.ndjson").write_bytes(theirs() + b"\n" + broken + b"\n")
-    acme("watch", "--once", "--settle", "0")
+    bodies_in(acme, class_ndjson=theirs() + b"\n" + broken + b"\n")
     assert "Erased 1 resume and 0 files, and removed the person from 1 file." in (
         acme("forget", EMAIL, "--yes").stderr
     )
@@ -347,8 +351,7 @@ def test_an_older_backup_or_account_file_does_not_bring_a_person_back(
 ) -> None:
     backup, account = str(tmp_path / "backup.db"), str(tmp_path / "acme.account")
     for body in (theirs(), other(1)):
-        (tmp_path / "cv.json").write_bytes(body)
-        acme.succeeds("import", str(tmp_path / "cv.json"))
+        acme.succeeds("import", "-", stdin=body)
     acme.succeeds("db", "backup", backup)
     acme.succeeds("accounts", "export", "acme", account)
     acme.succeeds("forget", EMAIL, "--yes")
@@ -357,16 +360,13 @@ def test_an_older_backup_or_account_file_does_not_bring_a_person_back(
     assert (restored["resumes"], restored["erased"]) == (1, 1)
     assert len(names_in(acme)) == 1
     assert mentions(acme.home) == []
-    (tmp_path / "cv.json").write_bytes(theirs())
-    assert "This person was erased" in acme("import", str(tmp_path / "cv.json")).output
+    assert "This person was erased" in acme("import", "-", stdin=theirs()).output
     said = acme.fails(1, "accounts", "import", account, "--name", "again")
     assert "of a person who was erased from this store. Nothing was stored." in said
     acme.succeeds("db", "check")
 
 
 def test_people_of_the_same_name_or_address_keep_their_files(acme: CommandLine) -> None:
-    inbox = acme.home / "inbox/acme"
-    inbox.mkdir(parents=True, exist_ok=True)
     theirs_alone = {"cv.json": theirs(), "cut.json": theirs()[:-2]}
     kept = {
         "no address.json": of(NAME, ""),
@@ -375,17 +375,10 @@ def test_people_of_the_same_name_or_address_keep_their_files(acme: CommandLine) 
         "same address.json": of("Another Person", EMAIL),
         "same address, cut.json": of("Another Person", EMAIL)[:-2],
     }
-    for name, body in (theirs_alone | kept).items():
-        (inbox / name).write_bytes(body)
-    acme("watch", "--once", "--settle", "0")
-    resumes = acme.answers("list", "--json")["resumes"]
-    with open_home(acme.home) as store:
-        owner = accounts.get_account(store, "acme")
-        documents = {
-            each["id"]: stored_resumes.get_resume(store, owner.id, each["id"]).document
-            for each in resumes
-        }
-    (mine,) = [each for each, text in documents.items() if NAME in text and EMAIL in text]
+    bodies_in(acme, **theirs_alone, **kept)
+    ids = [each["id"] for each in acme.answers("list", "--json")["resumes"]]
+    headers = {each: acme.answers("show", each, "--json")["header"] for each in ids}
+    (mine,) = [each for each in ids if {NAME, EMAIL} <= {*headers[each].values()}]
     acme.succeeds("forget", mine, "--yes")
     contents = {body for _, body in iter_contents(acme.home / "inbox")}
     assert set(kept.values()) <= contents
@@ -394,12 +387,11 @@ def test_people_of_the_same_name_or_address_keep_their_files(acme: CommandLine) 
 
 
 def test_a_store_on_postgresql_forgets_with_its_folder(
-    acme: CommandLine, shared_postgres: postgres.Server, tmp_path: Path
+    acme: CommandLine, shared_postgres: postgres.Server
 ) -> None:
     url = shared_postgres.url(shared_postgres.make_database())
     inbox = acme.home / "inbox/acme"
     acme.succeeds("db", "copy", f"sqlite:///{acme.home}/resumes.db", url)
-    inbox.mkdir(parents=True, exist_ok=True)
     (inbox / "cv.json").write_bytes(theirs())
     (inbox / "class.ndjson").write_bytes(other(1) + b"\n" + theirs(1))
     on = ("--database", url)
@@ -409,16 +401,7 @@ def test_a_store_on_postgresql_forgets_with_its_folder(
     assert mentions(acme.home / "inbox") == []
     (resume,) = acme.answers(*on, "list", "--json")["resumes"]
     assert resume["title"] == f"{OTHERS[1]} Resume"
-    (tmp_path / "cv.json").write_bytes(theirs())
-    assert "This person was erased" in acme(*on, "import", str(tmp_path / "cv.json")).output
-
-
-def bodies_in(acme: CommandLine, **files: bytes) -> None:
-    """Import files, given by their names with `_` for dots."""
-    (acme.home / "inbox/acme").mkdir(parents=True, exist_ok=True)
-    for name, body in files.items():
-        (acme.home / "inbox/acme" / name.replace("_", ".")).write_bytes(body)
-    acme("watch", "--once", "--settle", "0")
+    assert "This person was erased" in acme(*on, "import", "-", stdin=theirs()).output
 
 
 def test_a_picture_beside_the_resume_is_named_since_it_may_be_of_the_person(
@@ -449,9 +432,7 @@ def test_no_excerpt_that_is_compressed_stays_in_the_ledger(acme: CommandLine) ->
     bodies_in(acme, a_json_gz=gzip.compress(theirs()))
     bodies_in(acme, b_json_gz=gzip.compress(theirs()))
     acme.succeeds("forget", EMAIL, "--yes")
-    with open_home(acme.home) as store:
-        rows = store.fetch(select(schema.imported_files.c.source))
-        assert [row.source for row in rows if row.source is not None] == []
+    assert excerpts(acme) == []
 
 
 def test_one_word_is_enough_of_a_name_for_a_file_with_a_byte_order_mark(acme: CommandLine) -> None:
@@ -459,9 +440,9 @@ def test_one_word_is_enough_of_a_name_for_a_file_with_a_byte_order_mark(acme: Co
     (resume,) = acme.answers("list", "--json")["resumes"]
     acme.succeeds("forget", resume["id"], "--yes")
     assert mentions(acme.home) == []
-    assert "This person was erased" in acme("import", str(a_file(acme, "Xyzzy"))).output
+    assert "This person was erased" in acme("import", "-", stdin=of("Xyzzy", EMAIL)).output
     acme.succeeds("forget", f"xyzzy <{EMAIL}>", "--lift")
-    acme.succeeds("import", str(a_file(acme, "Xyzzy")))
+    acme.succeeds("import", "-", stdin=of("Xyzzy", EMAIL))
 
 
 def test_a_file_in_another_encoding_is_found_too_and_those_of_others_are_kept(
@@ -475,9 +456,7 @@ def test_a_file_in_another_encoding_is_found_too_and_those_of_others_are_kept(
     left = [path.name for path in (acme.home / "inbox/_failed").rglob("*.json")]
     assert [name for name in left if "report" not in name and not name.startswith("other")] == []
     assert len(left) == 2
-    with open_home(acme.home) as store:
-        rows = store.fetch(select(*schema.imported_files.c["name", "source"]))
-        assert {row.name for row in rows if row.source is not None} == {"acme/other.json"}
+    assert excerpts(acme) == ["acme/other.json"]
 
 
 def test_a_damaged_compressed_file_is_named_and_its_excerpt_erased(acme: CommandLine) -> None:
@@ -488,9 +467,7 @@ def test_a_damaged_compressed_file_is_named_and_its_excerpt_erased(acme: Command
     assert told.exit_code == 1
     [line] = [line for line in told.stderr.splitlines() if "may name the person" in line]
     assert "/cut-" in line
-    with open_home(acme.home) as store:
-        rows = store.fetch(select(*schema.imported_files.c["name", "source"]))
-        assert [row.name for row in rows if row.source is not None] == ["acme/whole.ndjson.gz"]
+    assert excerpts(acme) == ["acme/whole.ndjson.gz"]
 
 
 def test_a_file_from_which_a_resume_that_stays_was_made_too_is_kept(acme: CommandLine) -> None:
@@ -498,12 +475,7 @@ def test_a_file_from_which_a_resume_that_stays_was_made_too_is_kept(acme: Comman
     acme.succeeds("accounts", "create", "bolt")
     (acme.home / "inbox/bolt/one.json").write_bytes(typo)
     bodies_in(acme, one_json=typo, two_json=of(NAME, "plugh@plugh.exmple"))
-    with open_home(acme.home) as store:
-        account = accounts.get_account(store, "acme").id
-        for entry in stored_resumes.list_page(store, account).entries:
-            if entry.name == NAME:
-                new = analyzer.parse(of(NAME, EMAIL))
-                stored_resumes.update_resume(store, account, entry.id, new)
+    correct_addresses(acme)
     acme.succeeds("forget", EMAIL, "--yes")
     left = sorted(path.name[:3] for path in (acme.home / "inbox/_done").rglob("*.json"))
     assert left == ["one", "one"]
@@ -524,12 +496,7 @@ def test_the_files_of_a_resume_are_erased_even_if_its_address_was_corrected(
     typo = of(NAME, "xyzzy@plugh.exmple")
     bodies_in(acme, one_json=typo, same_json=typo)
     bodies_in(acme, two_ndjson=of(NAME, "plugh@plugh.exmple") + b"\n" + other(1))
-    with open_home(acme.home) as store:
-        account = accounts.get_account(store, "acme").id
-        for entry in stored_resumes.list_page(store, account).entries:
-            if entry.name == NAME:
-                new = analyzer.parse(of(NAME, EMAIL))
-                stored_resumes.update_resume(store, account, entry.id, new)
+    correct_addresses(acme)
     acme.succeeds("forget", EMAIL, "--yes")
     assert mentions(acme.home) == []
     assert other(1) in b"".join(body for _, body in iter_contents(acme.home / "inbox"))
@@ -581,19 +548,12 @@ def test_an_address_in_the_name_of_a_file_is_found_in_reports_and_damaged_archiv
         assert not [row for row in rows if row.source and b"Xyzzy" in row.source]
 
 
-def a_file(acme: CommandLine, name: str) -> Path:
-    file = acme.home.parent / "cv.json"
-    file.write_bytes(of(name, EMAIL))
-    return file
-
-
 @pytest.mark.slow
 def test_killed_at_any_step_the_same_id_erases_the_rest(
     acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acme.succeeds("accounts", "create", "bolt")
     for account in ("acme", "bolt"):
-        (acme.home / f"inbox/{account}").mkdir(parents=True, exist_ok=True)
         (acme.home / f"inbox/{account}/xyzzy-plughsson.json").write_bytes(theirs())
     acme("watch", "--once", "--settle", "0")
     (resume,) = acme.answers("list", "--account", "acme", "--json")["resumes"]
