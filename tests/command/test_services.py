@@ -77,7 +77,12 @@ def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine
     assert f"(process {process.pid})" in run.fails(1, "up", "--port", "0")
     family = children_of(process.pid)
     assert len(family) == 2
-    assert secret not in stop(process)
+    # What supervises them has none of their libraries.
+    mapped = Path(f"/proc/{process.pid}/maps").read_text(encoding="utf-8")
+    assert "/python" in mapped
+    assert not re.findall("pydantic|sqlalchemy|sqlite|uvloop|watchfiles", mapped)
+    said = stop(process)
+    assert (secret in said, "Stopping." in said) == (False, True)
     assert not any(map(is_running, family))
     with open_home(run.home) as store:
         [key] = api_keys.list_keys(store)
