@@ -161,8 +161,6 @@ def test_what_matches_a_filter_is_exported_oldest_first(acme: CommandLine, tmp_p
     assert "Nothing to search for" in acme.fails(2, "export", "--filter", "!")
     for words in (["--all"], ["0" * 24]):
         assert "use either" in acme.fails(2, "export", "--filter", "ada", *words)
-    several = acme.fails(2, "export", "--filter", "ada", "--format", "pdf")
-    assert several.startswith("Several PDFs need a folder: use --to DIR")
 
 
 def test_unknown_fields_are_shown_and_exported_in_their_own_notation(
@@ -331,6 +329,9 @@ def test_what_cannot_be_exported_as_asked_writes_nothing(acme: CommandLine, tmp_
 # PDFs
 
 
+TOO_LONG = {"summaries": {"column": 0, "items": [{"text": "word " * 4_000}] * 11}}
+
+
 def a_text(text: str) -> dict[str, Any]:
     return {"sections": {"summaries": {"column": 0, "items": [{"text": text}]}}}
 
@@ -445,8 +446,7 @@ def test_what_is_no_book_is_said_and_writes_nothing(
     path = tmp_path / "book.pdf"
     words = ("export", "--all", "--format", "pdf", "--book", str(path))
     assert acme.fails(2, *words) == "There are no resumes for the book"
-    long = {"summaries": {"column": 0, "items": [{"text": "word " * 4_000}] * 11}}
-    store_resumes(acme.home, a_resume(sections=long))
+    store_resumes(acme.home, a_resume(sections=TOO_LONG))
     assert "No resume of the book could be rendered: Too long for a PDF" in acme.fails(2, *words)
     store_resumes(acme.home, a_resume(), a_resume("Bo"))
     for more, why in (
@@ -465,34 +465,13 @@ def test_what_is_no_book_is_said_and_writes_nothing(
     assert path.is_file()
 
 
-def test_one_that_cannot_be_drawn_is_named_and_the_others_are_written(
-    acme: CommandLine, tmp_path: Path
-) -> None:
-    long = {"summaries": {"column": 0, "items": [{"text": "word " * 4_000}] * 11}}
-    [_, too_long, _] = store_resumes(
-        acme.home, a_resume("Ada"), a_resume("Lo Ng", sections=long), a_resume("Bo")
-    )
-
-    exported = acme("export", "--all", "--format", "pdf", "--to", str(tmp_path))
-
-    assert exported.exit_code == 1
-    first, last = exported.stderr.splitlines()
-    assert first.startswith(
-        f"Could not generate the PDF of resume {too_long}: Too long for a PDF: the resume has 220,"
-    )
-    assert first.endswith(" characters; the limit is 200,000")
-    assert last == f"Exported 2 resumes to {tmp_path}."
-    assert len(list(tmp_path.glob("*.pdf"))) == 2
-
-
 @pytest.mark.parametrize("kind", ["pdf", "docx"])
-def test_several_renderers_write_the_same_files_as_one(
+def test_several_renderers_write_the_same_files_as_one_and_name_what_cannot_be_drawn(
     acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    long = {"summaries": {"column": 0, "items": [{"text": "word " * 4_000}] * 11}}
-    bodies = [a_resume("Ada", sections=long if number == 2 else a_text(f"{number}")["sections"])
+    bodies = [a_resume("Ada", sections=TOO_LONG if number == 2 else a_text(f"{number}")["sections"])
               for number in range(5)]  # fmt: skip
-    store_resumes(acme.home, *bodies)
+    ids = store_resumes(acme.home, *bodies)
     results = []
     for count in ("1", "3"):
         monkeypatch.setenv("RESUMES_RENDERERS", count)
@@ -503,7 +482,9 @@ def test_several_renderers_write_the_same_files_as_one(
         results.append((files, exported.stderr.replace(str(folder), "")))
     assert results[0] == results[1]
     assert len(results[0][0]) == 4
-    assert "Exported 4 resumes" in results[0][1]
+    first, last = results[0][1].splitlines()
+    assert f" of resume {ids[2]}: Too long for a " in first
+    assert "Exported 4 resumes" in last
 
 
 @pytest.mark.parametrize("name", [b"home", b"h\xe9"], ids=["UTF-8", "not UTF-8"])
