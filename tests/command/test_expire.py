@@ -69,14 +69,8 @@ def test_what_is_due_is_listed_and_then_erased(old: CommandLine) -> None:
     oldest = old.answers("list", "--json")["resumes"][0]["createdAt"]
 
     dry = old("expire", "--dry-run")
-    assert dry.stdout.splitlines()[1].split()[:6] == [
-        "acme",
-        "free",
-        "30",
-        "days",
-        "2",
-        oldest[:10],
-    ]
+    shown = " ".join(dry.stdout.splitlines()[1].split())
+    assert shown.startswith(f"acme free 30 days 2 {oldest[:10]} ")
     assert dry.stderr == "Dry run: 2 resumes due, nothing was erased.\n"
     assert "use --yes" in old.fails(2, "expire")
     assert "Account not found" in old.fails(1, "expire", "--account", "nobody", "--yes")

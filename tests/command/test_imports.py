@@ -119,7 +119,6 @@ def test_show_says_what_became_of_the_resumes_in_a_file_of_several(acme: Command
 
 def test_files_with_warnings_are_marked_and_the_warnings_shown(acme: CommandLine) -> None:
     inbox = acme.home / "inbox" / "acme"
-    inbox.mkdir(parents=True, exist_ok=True)
     warned = a_resume(hobby="x", pet="y")
     contents = {
         "1.json": a_resume("Bo"),
@@ -164,7 +163,6 @@ def test_files_with_warnings_are_marked_and_the_warnings_shown(acme: CommandLine
 def import_one(run: CommandLine, content: bytes, name: str = "x y.json") -> FileRow:
     """The row of a file that was dropped and imported."""
     inbox = run.home / "inbox" / "acme"
-    inbox.mkdir(parents=True, exist_ok=True)
     (inbox / name).write_bytes(content)
     run("watch", "--once", "--settle", "0")
     with open_home(run.home) as store:
@@ -503,7 +501,6 @@ def analyzing(acme: CommandLine, tmp_path: Path) -> CommandLine:
 def drop(run: CommandLine, **documents: str) -> None:
     """Drop PDFs, and import what is there."""
     folder = run.home / "inbox" / "acme"
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in documents.items():
         (folder / f"{name}.pdf").write_text(f"%PDF-1.7 of {text}")
     run("watch", "--once")

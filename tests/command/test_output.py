@@ -139,9 +139,6 @@ def test_a_record_is_one_line_of_json() -> None:
     }
 
 
-# Progress
-
-
 # Standard streams that are closed or stuck, as some supervisors have them
 
 

@@ -52,14 +52,6 @@ def test_the_next_command_begins_as_this_one_did_when_the_shell_would_not_find_i
     assert Session().command_line("list") == "resumes list"
 
 
-def refused_settings(run: CommandLine, content: str | bytes) -> str:
-    """What a command says that it ends with 2 for, of this `config.toml`."""
-    run.home.mkdir(exist_ok=True)
-    file = run.home / "config.toml"
-    file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return run.fails(2, "list").replace(str(file), "FILE")
-
-
 WHOLE_PORT = "use a whole number from 0 to 65535"
 ANALYZER = 'a list of strings with {file}, such as ["/usr/local/bin/analyze", "{file}"]'
 NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
@@ -111,7 +103,11 @@ NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
 def test_a_setting_that_cannot_be_used_is_a_line_and_exit_2(
     run: CommandLine, content: str | bytes, line: str
 ) -> None:
-    told = refused_settings(run, content)
+    run.home.mkdir()
+    file = run.home / "config.toml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    told = run.fails(2, "list").replace(str(file), "FILE")
 
     assert line in told
     assert len(told) < 300

@@ -217,6 +217,8 @@ def older(acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     code = f'revision, down_revision = "9998", "{last}"\ndef upgrade():\n    pass\n'
     (folder / "versions" / "9998_next.py").write_text(code)
     monkeypatch.setattr(migrations, "FOLDER", folder)
+    # It opens the store once it has drawn, and there is no terminal here.
+    monkeypatch.setattr("tui.run.run", lambda open_session, **_: open_session() and 0)
     return acme
 
 
@@ -233,11 +235,7 @@ def older(acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "serve --port 0 --host 192.0.2.1",
     ],
 )
-def test_an_older_store_is_upgraded_by_what_makes_stores(
-    older: CommandLine, line: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # It opens the store once it has drawn, and there is no terminal here.
-    monkeypatch.setattr("tui.run.run", lambda open_session, **_: open_session() and 0)
+def test_an_older_store_is_upgraded_by_what_makes_stores(older: CommandLine, line: str) -> None:
     (older.home / "first-key").mkdir()
     older(*line.split())
     assert (older.home / "resumes.db.before-9998").is_file()
@@ -262,10 +260,7 @@ def test_an_older_store_is_upgraded_by_what_makes_stores(
         "tui --read-only",
     ],
 )
-def test_an_older_store_is_refused_by_all_others(
-    older: CommandLine, line: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tui.run.run", lambda open_session, **_: open_session() and 0)
+def test_an_older_store_is_refused_by_all_others(older: CommandLine, line: str) -> None:
     (older.home / "inbox").mkdir(exist_ok=True)
     said = older.fails(3, *line.split())
     assert f"is older than this program. Run `resumes --home {older.home} db upgrade`" in said

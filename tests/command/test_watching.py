@@ -20,7 +20,6 @@ from tests.support.waiting import wait_until
 def inbox(acme: CommandLine) -> Path:
     """The inbox of the account `acme`, with a good file and a bad one."""
     inbox = acme.home / "inbox" / "acme"
-    inbox.mkdir(parents=True, exist_ok=True)
     (inbox / "good.json").write_bytes(a_resume("Ada"))
     (inbox / "bad.json").write_bytes(b"7")
     return inbox
@@ -154,7 +153,6 @@ def backlog(acme: CommandLine) -> list[str]:
     """An inbox with many files, and the command line that drains it."""
     acme.succeeds("accounts", "set-plan", "acme", "business")
     inbox = acme.home / "inbox" / "acme"
-    inbox.mkdir(parents=True, exist_ok=True)
     (inbox / "good\u202e\x1b[2J.json").write_bytes(a_resume("First"))
     (inbox / "bad\x1b[2J\n.json").write_bytes(b"7")
     for path in inbox.iterdir():
