@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+from textual.pilot import Pilot
 
 from resumes.errors import InvalidKey
 from resumes.store import accounts, api_keys
@@ -34,36 +35,30 @@ def a_key(store: Store, name: str = "website", *, account: str = "ana") -> api_k
     return new
 
 
-async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
+def shown_secret(pilot: Pilot[int]) -> str:
+    (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
+    return secret
+
+
+async def test_a_new_key_is_shown_once_and_is_nowhere_but_on_its_screen(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
     async with running(store, "No keys yet.", "Press n to create one.", screen="keys") as pilot:
         await leads(pilot, "n", "Expires")
         await types(pilot, "web\n\n", "I've saved it", "enh_live_")
-        (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
+        secret = shown_secret(pilot)
         holder = api_keys.authenticate(store, secret)
         assert api_keys.get_key(store, holder.key_id).shown_at is None
 
-        await leads(pilot, "escape q enter colon ctrl+p", "I've saved it")
+        keys = "c escape q enter colon ctrl+p question_mark 5 1 T"
+        await leads(pilot, keys, "I've saved it")
+        assert secret not in repr(pilot.app.screen) + repr(vars(pilot.app.screen))
         await presses(pilot, "s")
 
         await until(lambda: api_keys.get_key(store, holder.key_id).shown_at is not None)
         await shows(pilot.app, "✓ active", "web")
         await shows_no(pilot.app, secret)
-        assert secret not in "".join(toasts(pilot.app))
-
-
-async def test_a_new_key_is_nowhere_but_on_its_screen(
-    store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    async with running(store, "No keys yet.", screen="keys") as pilot:
-        await leads(pilot, "n", "Expires")
-        await leads(pilot, "enter enter", "I've saved it", "enh_live_")
-        (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
-        await leads(pilot, "c colon ctrl+p question_mark 5 1 T", "I've saved it")
-        assert secret not in repr(pilot.app.screen) + repr(vars(pilot.app.screen))
-
-        await leads(pilot, "s", "✓ active")
-
         picture = pilot.app.export_screenshot()
         told = "".join(toasts(pilot.app))
         assert secret not in picture + told + caplog.text + pilot.app.clipboard
@@ -80,7 +75,7 @@ async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> 
     async with running(store, "website", screen="keys", size=SMALL) as pilot:
         await leads(pilot, "R", "24h")
         await leads(pilot, "enter", "I've saved it", f"The old key {old.id} expires ")
-        (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
+        secret = shown_secret(pilot)
         await leads(pilot, "s", "~ rotated, ends ", "✓ active")
         assert api_keys.authenticate(store, secret)
         assert api_keys.authenticate(store, old.secret)
@@ -156,17 +151,21 @@ async def test_the_keys_of_one_account_take_the_place_of_those_shown_before(stor
 # The forms.
 
 
-async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store: Store) -> None:
+async def test_a_key_is_made_for_the_account_the_time_and_the_access_that_were_chosen(
+    store: Store,
+) -> None:
     an_account(store, "zoe")
-    async with running(store, "No keys yet.", screen="keys") as pilot:
-        await leads(pilot, "n", "Expires", "Never expires.")
-        await presses(pilot, "shift+tab", "enter", "down", "enter", *["tab"] * 3)
+    async with running(store, "No keys yet.", screen="keys", size=LARGE) as pilot:
+        await leads(pilot, "n", "Expires", "Never expires.", "Access", "full")
+        await presses(pilot, "shift+tab", "enter", "down", "enter")
+        await presses(pilot, "tab", "tab", "enter", "down", "enter", "tab")
         await types(pilot, "3x\n", '! "3x" is not a valid expiry')
         await leads(pilot, "backspace d", "Expires 2")
         await leads(pilot, "enter enter", "I've saved it")
-        await leads(pilot, "s", "~ expires")
+        await leads(pilot, "s", "~ expires", "ACCESS", "read-only")
+        await leads(pilot, "enter", "Access     read-only")
     (key,) = api_keys.list_keys(store)
-    assert (key.account, key.name) == ("zoe", "")
+    assert (key.account, key.name, key.is_read_only) == ("zoe", "", True)
     assert key.expires_at is not None
 
 
@@ -176,17 +175,6 @@ async def test_a_key_that_cannot_be_made_keeps_the_form_open(store: Store) -> No
         accounts.delete_account(store, "ana")
         await types(pilot, "web\n\n", 'Account not found: "ana"', "input was kept.", "web")
         await leads(pilot, "escape", "No accounts yet.")
-
-
-async def test_a_read_only_key_is_made_and_shown_as_such(store: Store) -> None:
-    async with running(store, "No keys yet.", screen="keys", size=LARGE) as pilot:
-        await leads(pilot, "n", "Access", "full")
-        await presses(pilot, "tab", "enter", "down", "enter", "tab")
-        await leads(pilot, "enter enter", "I've saved it")
-        await leads(pilot, "s", "ACCESS", "read-only")
-        await leads(pilot, "enter", "Access     read-only")
-    (key,) = api_keys.list_keys(store)
-    assert key.is_read_only
 
 
 async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store) -> None:
@@ -208,7 +196,7 @@ async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(
     async with running(store, "No keys yet.", screen="keys") as pilot:
         await leads(pilot, "n", "Expires")
         await leads(pilot, "enter enter", "I've saved it", "enh_live_")
-        (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
+        secret = shown_secret(pilot)
         texts = copied(pilot.app, monkeypatch)
         monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
         await presses(pilot, "c")
