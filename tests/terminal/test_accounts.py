@@ -79,22 +79,15 @@ async def test_an_account_is_renamed_and_the_other_screens_follow(store: Store) 
     assert (renamed.former_names, renamed.resume_count) == ("ana", 3)
 
 
-async def test_the_first_month_of_an_account_is_set(store: Store) -> None:
+async def test_the_options_of_an_account_are_set(store: Store) -> None:
     async with running(store, "ana", screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "First month   default")
-        await leads(pilot, "e", "Edit account ana", "The number of January")
-        await presses(pilot, "tab", "enter", "down", "down", "enter", "tab", "tab", "enter")
-        await shows(pilot.app, "Saved ana", "First month   1")
-    assert accounts.get_account(store, "ana").first_month == 1
-
-
-async def test_an_account_replaces_older_versions_once_told_to(store: Store) -> None:
-    async with running(store, "ana", screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "On newer      keep")
-        await leads(pilot, "e", "Edit account ana", "which are deleted")
-        await presses(pilot, "tab", "tab", "enter", "down", "enter", "tab", "enter")
-        await shows(pilot.app, "Saved ana", "On newer      replace")
-    assert accounts.get_account(store, "ana").on_newer == "replace"
+        await shows(pilot.app, "First month   default", "On newer      keep")
+        await leads(pilot, "e", "Edit account ana", "The number of January", "which are deleted")
+        await presses(pilot, "tab", "enter", "down", "down", "enter")
+        await presses(pilot, "tab", "enter", "down", "enter", "tab", "enter")
+        await shows(pilot.app, "Saved ana", "First month   1", "On newer      replace")
+    account = accounts.get_account(store, "ana")
+    assert (account.first_month, account.on_newer) == (1, "replace")
 
 
 async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None:
@@ -130,9 +123,6 @@ async def test_a_key_is_created_for_the_account_at_the_cursor(store: Store) -> N
         await leads(pilot, "s", "Accounts › zoe › Keys · 1 key", "✓ active", "web")
         await leads(pilot, "escape", "2 accounts")
     assert [key.name for key in api_keys.list_keys(store, account="zoe")] == ["web"]
-
-
-# What is told of one.
 
 
 # Making one.
