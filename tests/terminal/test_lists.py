@@ -21,7 +21,6 @@ from tests.support.terminal.builders import (
 from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
-    HandClock,
     at_rest,
     leads,
     lines,
@@ -44,12 +43,8 @@ pytestmark = pytest.mark.anyio
 
 
 def titles(screen: list[str]) -> list[str]:
-    """The titles `Number …` from top to bottom, those that are marked with a sign before them."""
-    return [
-        f"{'●' * ('●' in line)}{line.partition('Number ')[2].split()[0]}"
-        for line in screen
-        if "Number " in line
-    ]
+    """The titles `Number …` from top to bottom."""
+    return [line.partition("Number ")[2].split()[0] for line in screen if "Number " in line]
 
 
 # Filtering
@@ -243,26 +238,6 @@ async def test_every_other_list_has_orders_of_its_own(
 # Marks
 
 
-async def test_marked_resumes_are_deleted_together_and_come_back_together(store: Store) -> None:
-    clock = HandClock()
-    stored_many(store, 5)
-    async with running(store, "1 of 5", clock=clock) as pilot:
-        await leads(pilot, "space down space", "2 marked")
-        assert titles(lines(pilot.app)) == ["●0", "1", "●2", "3", "4"]
-        await presses(pilot, "d")
-        await tells(pilot.app, "Deleting 2 resumes in 10 s. Press u to undo.")
-        await shows_no(pilot.app, "marked")
-        await presses(pilot, "u")
-        await tells(pilot.app, "Undid the deletion of 2 resumes.")
-        await presses(pilot, "g", "space", "space", "d")
-        clock.now_s += 11
-        await until(lambda: "Deleted 2 resumes." in toasts(pilot.app))
-        await shows_no(pilot.app, "Deleting in")
-    account = get_account(store, "ana")
-    left = stored_resumes.list_page(store, account.id).entries
-    assert [entry.title for entry in left] == ["Number 2", "Number 3", "Number 4"]
-
-
 async def test_marks_stay_while_the_filter_changes_and_esc_takes_them_away(store: Store) -> None:
     stored_many(store, 12)
     async with running(store, "1 of 12") as pilot:
@@ -294,9 +269,6 @@ async def test_marked_files_are_retried_or_released_as_far_as_that_fits(store: S
 
 def the_list(pilot: Pilot[int]) -> PagedList[Any]:
     return pilot.app.screen.query_one(PagedList)
-
-
-# Replies that arrive late, and a store that is away.
 
 
 async def test_what_was_looked_for_before_does_not_take_the_place_of_what_is_looked_for(

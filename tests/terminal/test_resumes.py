@@ -274,11 +274,8 @@ async def test_marked_resumes_become_a_book_and_a_table_as_the_dialog_says(store
         await shows_no(pilot.app, "Layout")
         await leads(pilot, "tab enter", "Exported 2 resumes to", "resumes.csv")
     table, *books = sorted(Path("exported-resumes").iterdir(), key=lambda path: path.suffix)
-    assert [name in table.read_text("utf-8-sig") for name in ("Ada", "Bo", "Cy")] == [
-        True,
-        True,
-        False,
-    ]
+    text = table.read_text("utf-8-sig")
+    assert [name for name in ("Ada", "Bo", "Cy") if name in text] == ["Ada", "Bo"]
     for book in books:
         text = read_with_pdftotext(book.read_bytes())
         assert "Candidate 1" in text
@@ -333,7 +330,10 @@ async def test_of_several_those_that_are_not_begun_yet_can_still_be_undone(store
     stored(store, a_document(title="First"), a_document(title="Second"))
     clock, unsteady = HandClock(), UnsteadyStore(store)
     async with running(unsteady, "Second", clock=clock) as pilot:
-        await leads(pilot, "space space d", "Deleting 2 resumes in 10 s")
+        await leads(pilot, "space", "1 marked")
+        assert ["●" in line for line in lines(pilot.app) if "Lovelace" in line] == [True, False]
+        await leads(pilot, "space d", "Deleting 2 resumes in 10 s")
+        await shows_no(pilot.app, "marked")
         hold = unsteady.hold("write")
         clock.now_s += 10
         await until(hold.begun.is_set)
