@@ -137,6 +137,3 @@ async def test_r_looks_again_at_what_takes_long_too(store: Store, home: Path) ->
         await shows(pilot.app, "0 done, 0 failed, 0 held")
         a_file(store)
         await leads(pilot, "r", "1 failed file needs attention", "0 done, 1 failed, 0 held")
-
-
-# The figures in as many columns as there is room for.

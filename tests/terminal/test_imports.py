@@ -276,9 +276,6 @@ async def test_a_reader_who_went_elsewhere_is_not_asked(
         await leads(pilot, "R", f"Files      {files}")
 
 
-# How often files are counted.
-
-
 # Editing a file
 
 

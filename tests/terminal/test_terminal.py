@@ -185,9 +185,6 @@ def test_what_comes_before_the_first_frame_does_not_need_the_store() -> None:
     assert heavy.isdisjoint(done.stdout.decode().split())
 
 
-# Log lines wait while the terminal is drawn on.
-
-
 # Stopping.
 
 

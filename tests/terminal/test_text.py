@@ -151,9 +151,7 @@ def test_every_reason_has_words_of_its_own_that_fit_into_a_column_and_a_hint() -
         assert said != reason.value
         assert len(said) <= 20
         assert (find_hint(reason.value) or "").endswith(".")
-
-
-def test_a_reason_that_is_not_known_is_said_as_it_is() -> None:
+    # One that is not known is said as it is.
     assert plain_words("eaten_by_a_dog") == "eaten_by_a_dog"
     assert find_hint("eaten_by_a_dog") is None
 
@@ -201,9 +199,6 @@ def test_content_knows_no_markup_and_parts_keep_their_styles() -> None:
     assert [(span.start, span.end) for span in both.spans] == [(0, 1)]
 
 
-# No string reaches a widget by another way.
-
-
 # How full, in text.
 
 
@@ -222,9 +217,6 @@ def test_content_knows_no_markup_and_parts_keep_their_styles() -> None:
 )
 def test_the_bar_says_it_in_text_too(used: int, maximum: int | None, expected: str) -> None:
     assert quota_bar(used, maximum).plain == expected
-
-
-# Texts that wrap and scroll.
 
 
 # How far a text goes.
