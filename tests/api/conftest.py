@@ -1,11 +1,29 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.api.builders import Client
 from tests.support.api.serving import Place, serve_here
+
+
+@pytest.fixture(autouse=True)
+def _clients_are_closed() -> Iterator[None]:
+    """Each client that a test makes is closed at its end."""
+    made: list[Client] = []
+    make = Client.__init__
+
+    def make_and_keep(client: Client, *arguments: Any, **options: Any) -> None:
+        make(client, *arguments, **options)
+        made.append(client)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Client, "__init__", make_and_keep)
+        yield
+    for client in made:
+        client.close()
 
 
 @pytest.fixture(scope="module")
@@ -16,17 +34,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 @pytest.fixture
-def client(place: Place) -> Iterator[Client]:
+def client(place: Place) -> Client:
     """A client whose new account is on the business plan."""
-    yield (client := place.client())
-    client.close()
+    return place.client()
 
 
 @pytest.fixture
-def free_client(place: Place) -> Iterator[Client]:
+def free_client(place: Place) -> Client:
     """A client whose new account is on the free plan: 5 resumes, no listing."""
-    yield (client := place.client("free"))
-    client.close()
+    return place.client("free")
 
 
 @pytest.fixture

@@ -280,7 +280,6 @@ def test_nor_is_another_read_behind_an_unanswered_429_or_503(
             answer = read_all(connection)
         assert statuses(answer) == [status]
         assert b"connection: close" in answer
-        each.close()
 
 
 def test_a_refusal_whose_body_has_come_all_the_same_keeps_its_connection(client: Client) -> None:
@@ -521,7 +520,6 @@ def test_bodies_beyond_the_memory_for_them_are_503_and_all_of_it_comes_back(
             assert UNAVAILABLE.encode() in answer
         wait_until(lambda: count_connections(place.url) == 1)  # the client's
     assert caplog.records == []
-    client.close()
 
 
 @pytest.mark.parametrize(("key", "status"), [(b"ADA", 413), (b"unknown", 401)])
@@ -540,7 +538,6 @@ def test_a_refused_body_is_read_up_to_a_limit(
         assert count_connections(place.url) == 1
         connection.sendall(b" ")
         wait_until(lambda: count_connections(place.url) == 0)
-    client.close()
 
 
 def test_a_body_is_in_memory_until_its_answer_also_if_others_wait_behind_it(
@@ -558,7 +555,6 @@ def test_a_body_is_in_memory_until_its_answer_also_if_others_wait_behind_it(
             connection.shutdown(socket.SHUT_WR)
 
         assert statuses(told.result()) == [400] * count
-    client.close()
 
 
 def test_headers_behind_a_body_in_chunks_take_no_memory(client: Client) -> None:

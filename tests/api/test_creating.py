@@ -76,7 +76,6 @@ def test_an_account_deleted_meanwhile_is_401(a_place: Callable[..., Place]) -> N
         assert error_of(answer.result()) == {"error": "Invalid API key", "status": 401}
         deletion.result()
     holder.join()
-    client.close()
 
 
 def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(
@@ -104,7 +103,6 @@ def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(
         assert (ready.status_code, ready.json()["checks"]["disk"]) == (503, "failed")
         monkeypatch.undo()  # space is freed
         wait_until(lambda: client.create(a_resume()).status_code == 201)
-        client.close()
 
 
 # Newer versions, in an account that replaces older ones

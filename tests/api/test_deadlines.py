@@ -194,7 +194,6 @@ def test_a_connection_ends_when_its_client_takes_too_long(
             assert told.count(LATE.encode()) == len(ending)
         wait_until(lambda: count_connections(place.url) == 0)
     assert client.ids() == []
-    client.close()
 
 
 def test_a_client_that_was_refused_may_go_on_sending_for_a_while(
@@ -329,7 +328,6 @@ def test_after_a_stall_of_the_server_what_has_arrived_is_read_before_time_is_up(
         wait_until(lambda: time.monotonic() > is_due_s)
         may_go_on.set()
         assert [statuses(read_answer(each)) for each in (connection, other)] == [[200], [200]]
-    client.close()
 
 
 def test_while_an_earlier_answer_is_made_the_next_body_has_all_its_time(
@@ -358,4 +356,3 @@ def test_while_an_earlier_answer_is_made_the_next_body_has_all_its_time(
             assert statuses(read_answer(connection)) == expected
         may_create.clear()
     may_create.set()
-    client.close()

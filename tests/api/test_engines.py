@@ -182,7 +182,6 @@ def test_a_read_only_key_reads_and_changes_nothing(client: Client, place: Place)
         for refused in (reader.create(a_resume()), reader.delete(created)):
             assert error_of(refused) == {"error": "This API key is read-only", "status": 403}
     assert client.ids() == [created]
-    reader.close()
 
 
 def test_months_count_as_the_account_says_when_a_resume_is_created(

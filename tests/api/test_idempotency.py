@@ -162,7 +162,6 @@ def broken(
         commits = Commits(place.store, monkeypatch)
         yield client, commits, place
         commits.go_on.set()
-        client.close()
 
 
 def test_a_repeat_waits_for_the_first_however_many_give_up(
@@ -210,7 +209,6 @@ def test_a_repeat_is_409_or_503_elsewhere_when_the_first_takes_too_long(
         for each in (client, there):
             assert is_replay(each.post(a_body(), Idempotency_Key="once"), first.result())
         assert len(client.ids()) == 1
-        there.close()
 
 
 def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
@@ -235,7 +233,6 @@ def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
             assert answer.headers["Retry-After"] == "1"
         created = waiting.result()
         assert client.ids() == [created.json()["id"]]
-        client.close()
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -62,5 +62,3 @@ def test_behind_a_refusal_the_next_request_is_answered_unless_the_end_was_announ
             ends["kept"] += 1
     assert min(ends["closed"], ends["kept"]) > 50, ends
     assert ada.ids() == []
-    ada.close()
-    fred.close()

@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,12 +38,10 @@ Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 @pytest.fixture
-def own(a_place: Callable[..., Place]) -> Iterator[tuple[Place, Client]]:
+def own(a_place: Callable[..., Place]) -> tuple[Place, Client]:
     """A server whose store may be harmed, and a client of it."""
     place = a_place()
-    client = place.client()
-    yield place, client
-    client.close()
+    return place, place.client()
 
 
 # Health
@@ -189,7 +187,6 @@ def test_refusals_for_a_full_account_and_commits_are_told(own: tuple[Place, Clie
     assert value(told, "resumes_quota_refusals_total") == 2
     assert value(told, "resumes_commit_duration_seconds_count") >= 1
     wait_until(lambda: value(scrape(client), "resumes_writes_waiting") == 0)
-    free.close()
 
 
 def test_files_and_importers_are_told_once_for_each_folder(own: tuple[Place, Client]) -> None:
@@ -322,7 +319,6 @@ def lines_of(tmp_path: Path, act: Callable[[Place, Client], object], **changes: 
     ):
         client = place.client()
         act(place, client)
-        client.close()
     os.close(descriptor)
     return path.read_text().splitlines()
 

@@ -259,7 +259,6 @@ def test_rate_limits_are_as_described(a_place: Callable[..., Place]) -> None:
     answers = [client.page() for _ in range(8)]
     created = client.create(a_resume())
     metrics = client.request("GET", "/metrics").text
-    client.close()
 
     refused = [answer.status_code for answer in (*answers, created)].count(429)
     assert f"\nresumes_rate_limited_total {refused}.0\n" in metrics

@@ -102,7 +102,6 @@ def test_the_house_style_of_the_account_is_shown_unless_it_is_refused(
     assert "Unknown value for brand: 0" in get(client, resume_id, "brand=0").text
     other = place.client()
     assert "Example Service" not in Pdf(get(other, created(other)).content).text
-    other.close()
 
 
 def test_layout_paper_and_anonymous_are_chosen(client: Client) -> None:
@@ -161,7 +160,6 @@ def test_a_child_is_started_for_the_first_pdf_outlives_signals_and_a_kill_and_en
     os.kill(child, signal.SIGKILL)
     again = get(client, resume_id)
     assert (again.status_code, again.content) == (200, first.content)
-    client.close()
 
     place.stop()
 
@@ -188,7 +186,6 @@ def test_who_has_it_gets_304_and_nothing_is_drawn(
     others = ('"x"', bare, "", f'"{bare}-x"', f'"gzip-{bare}"', f'"{bare[:-1]}-gzip"', '"a,*,b"')
     for other in others:
         assert get(client, resume_id, If_None_Match=other).status_code == 200
-    client.close()
 
 
 def test_no_pdf_is_kept_on_a_disk(
@@ -204,7 +201,6 @@ def test_no_pdf_is_kept_on_a_disk(
     found = subprocess.run(search, capture_output=True, text=True, check=False)
 
     assert (found.returncode, found.stdout, found.stderr) == (1, "", "")
-    client.close()
 
 
 def test_the_tag_is_another_for_another_resume_choice_or_template(
@@ -248,7 +244,6 @@ def test_what_is_not_there_or_another_accounts_is_404(client: Client, place: Pla
     assert error_of(get(client, foreign))["error"] == "Resume not found"
     assert client.request("GET", f"{RESUMES}/{foreign}/pdf/x").status_code == 404
     assert client.request("GET", f"{RESUMES}//pdf").status_code == 404
-    other.close()
 
 
 def test_what_has_too_much_text_is_422(client: Client) -> None:
@@ -328,7 +323,6 @@ def test_what_takes_too_long_is_504_and_the_next_is_drawn(
     monkeypatch.setattr("server.rendering_route.time", long_ago)
     assert get(client, resume_id, "layout=single").status_code == 504
     assert "Rendering did not start within 45 s" in caplog.text
-    client.close()
 
 
 def test_others_are_answered_while_one_is_drawn_and_pdfs_wait_for_their_turn(
@@ -342,8 +336,7 @@ def test_others_are_answered_while_one_is_drawn_and_pdfs_wait_for_their_turn(
 
     def ask(query: str, which: str = resume_id) -> threading.Thread:
         def run() -> None:
-            answers[query] = get(own := Client(place.url, client.key), which, query)
-            own.close()
+            answers[query] = get(Client(place.url, client.key), which, query)
 
         thread = threading.Thread(target=run)
         thread.start()
@@ -380,7 +373,6 @@ def test_others_are_answered_while_one_is_drawn_and_pdfs_wait_for_their_turn(
         thread.join(60)
     assert answers.pop("paper=letter").status_code == 422
     assert [answer.status_code for answer in answers.values()] == [200] * len(LAYOUTS)
-    client.close()
 
 
 # As a Word document (docs/api.md, Word)
@@ -460,10 +452,8 @@ def test_the_tag_is_another_when_other_section_types_are_admitted(tmp_path: Path
         client = Client(place.url, key)
         resume_id = client.create(resume).json()["id"]
         first = get(client, resume_id)
-        client.close()
     with serve_here(tmp_path, url, extra_section_types=frozenset()) as place:
         client = Client(place.url, key)
         second = get(client, resume_id)
-        client.close()
     assert first.content != second.content
     assert first.headers["etag"] != second.headers["etag"]

@@ -329,9 +329,8 @@ DAILY: dict[str, Any] = {
 
 
 @pytest.fixture
-def limited(a_place: Callable[..., Place]) -> Iterator[Client]:
-    yield (client := a_place(**DAILY).client())
-    client.close()
+def limited(a_place: Callable[..., Place]) -> Client:
+    return a_place(**DAILY).client()
 
 
 def test_every_authenticated_answer_tells_how_the_key_stands(limited: Client) -> None:
@@ -397,7 +396,6 @@ def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(
     assert client.request("PUT").status_code == 405
     api_keys.revoke_key(place.store, api_keys.list_keys(place.store)[0].id)
     assert client.page().status_code == 401
-    client.close()
 
 
 def test_a_request_that_a_read_only_key_may_not_make_counts_and_is_429_first(
@@ -407,7 +405,6 @@ def test_a_request_that_a_read_only_key_may_not_make_counts_and_is_429_first(
     client = place.client()
     client.key = api_keys.create_key(place.store, client.account, is_read_only=True).secret
     assert [client.create({}).status_code for _ in range(2)] == [403, 429]
-    client.close()
 
 
 @pytest.mark.parametrize(
@@ -421,7 +418,6 @@ def test_requests_are_limited_beyond_loopback_unless_it_is_said(
     client = Client(place.url, place.key("ada"))
     assert rate_headers(client.page()).get("limit") == limit
     assert (place.settings.home / "run").exists() == (limit is not None)
-    client.close()
 
 
 def test_without_the_memory_to_count_in_it_does_not_start(tmp_path: Path) -> None:

@@ -94,7 +94,6 @@ def test_a_search_says_how_many_of_the_newest_it_left_out(
 
     assert client.page("q=ada").json()["unsearched"] == 3
     assert "unsearched" not in client.page().json()
-    client.close()
 
 
 def test_a_slow_search_holds_up_no_other_request_and_too_many_are_refused(
@@ -120,8 +119,6 @@ def test_a_slow_search_holds_up_no_other_request_and_too_many_are_refused(
         assert [each.result().status_code for each in waiting] == [200] * SEARCH_THREADS
     assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
     assert error_of(refused)["error"] == "Too many searches are running; try again later"
-    for each in slow:
-        each.close()
 
 
 # One resume
@@ -203,7 +200,6 @@ def test_what_cannot_be_a_key_any_more_is_401_on_the_same_connection_at_once(pla
 
         for answer in (client.page(), client.create(a_resume()), client.delete("x")):
             assert error_of(answer) == INVALID
-        client.close()
 
 
 def test_a_key_expires_and_its_use_is_noted_once_a_minute(a_place: Callable[..., Place]) -> None:
@@ -224,7 +220,6 @@ def test_a_key_expires_and_its_use_is_noted_once_a_minute(a_place: Callable[...,
     )
     place.clock.advance(3_539)
     assert error_of(client.page()) == INVALID
-    client.close()
 
 
 @contextmanager
@@ -242,7 +237,6 @@ def one_key(home: Path) -> Iterator[tuple[str, Store, NewKey, "Barrier"]]:
         wait_until(lambda: api_keys.list_keys(other)[0].last_used_at)
         assert client.page().status_code == 200  # and nobody writes from here on
         yield address, other, key, clock
-        client.close()
 
 
 class Barrier(SteppingClock):
@@ -333,8 +327,6 @@ def test_a_use_that_cannot_be_written_fails_nobody_and_is_not_tried_with_each_re
             later.page().is_success and caplog.text.count("Could not record the last use of") > 2
         )
     )
-    client.close()
-    later.close()
 
 
 def test_head_has_the_status_and_headers_of_get_and_no_body(client: Client) -> None:

@@ -313,7 +313,6 @@ def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_
     assert error_of(told)["error"] == (
         "The server is shutting down; it is unknown whether the request succeeded"
     )
-    client.close()
 
 
 # What fails within
@@ -345,7 +344,6 @@ def test_the_cause_of_a_500_or_503_is_in_the_log_alone(
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert error_of(answer)["error"] == "Service unavailable: nothing was done; try again later"
     assert f"The store {place.settings.home}" in caplog.text
-    client.close()
 
 
 def test_s13_a_store_that_is_being_moved_is_read_and_takes_no_create_until_it_is_reopened(
@@ -362,7 +360,6 @@ def test_s13_a_store_that_is_being_moved_is_read_and_takes_no_create_until_it_is
         reopen_store(store)
 
     assert client.create(a_resume()).status_code == 201
-    client.close()
 
 
 def alter(place: Place, statement: str) -> None:

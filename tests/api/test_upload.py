@@ -214,7 +214,6 @@ def test_an_upload_is_not_held_in_memory(
         for _ in range(3):
             answer = upload(other, PDF.ljust(9_000_000))
             assert answer.status_code == 200, answer.text
-        other.close()
 
 
 @pytest.mark.parametrize(
@@ -243,7 +242,6 @@ def test_an_analyzer_that_does_not_finish_is_504(
         other = Client(hasty.url, client.key)
         message = "The analyzer did not finish within 1 s and was stopped"
         assert refusal(upload(other, b"%PDF slow")) == (504, message)
-        other.close()
     # On a busy machine it may not even have begun.
     assert not any(is_running(int(pid)) for pid in told(tmp_path, "pid"))
 
@@ -393,4 +391,3 @@ def test_without_an_analyzer_there_is_no_upload(
         other = Client(plain.url, client.key)
         for method in ("GET", "POST", "PUT", "DELETE"):
             assert refusal(other.request(method, UPLOAD)) == (404, "Not Found")
-        other.close()
