@@ -123,7 +123,7 @@ def test_layout_paper_and_anonymous_are_chosen(client: Client) -> None:
 
 
 def test_a_wrong_query_is_400_also_of_what_is_not_there(client: Client) -> None:
-    for query, message in (
+    for query, message, *kind in (
         ("layout=fancy", "Unknown layout: fancy. Layouts: double, ivyleague,"),
         ("layout=", "Unknown layout: . Layouts:"),
         ("layout=Double", "Unknown layout: Double. Layouts:"),
@@ -134,8 +134,10 @@ def test_a_wrong_query_is_400_also_of_what_is_not_there(client: Client) -> None:
         ("size=3", "Unknown parameter: size. Use layout, paper, anonymous or brand"),
         ("layout=single&layout=double", "layout is repeated"),
         ("paper=a4&%70aper=a4", "paper is repeated"),
+        ("layout=single", "Unknown parameter: layout. Use anonymous or brand", "docx"),
+        ("anonymous=1", "Unknown value for anonymous: 1. Use true or false", "docx"),
     ):
-        answer = get(client, "0" * 24, query)
+        answer = get(client, "0" * 24, query, kind=kind[0] if kind else "pdf")
 
         assert answer.status_code == 400
         assert error_of(answer)["error"].startswith(message)
@@ -217,18 +219,19 @@ def test_the_tag_is_another_for_another_resume_choice_or_template(
     assert get(client, mine, If_None_Match=tags[0]).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["pdf", "docx"])
 def test_without_a_key_it_is_401_by_another_method_405_and_without_reading_403(
-    client: Client, free_client: Client
+    client: Client, free_client: Client, kind: str
 ) -> None:
     resume_id = created(free_client)
-    path = f"{RESUMES}/{resume_id}/pdf"
+    path = f"{RESUMES}/{resume_id}/{kind}"
 
     assert client.request("GET", path, headers=[]).status_code == 401
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         answer = client.request(method, path)
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
     for query in ("", "layout=fancy"):
-        refused = get(free_client, resume_id, query)
+        refused = get(free_client, resume_id, query, kind=kind)
         assert error_of(refused) == {"error": "API access requires a business plan", "status": 403}
 
 
@@ -239,22 +242,24 @@ def test_what_is_not_there_or_another_accounts_is_404(client: Client, place: Pla
     client.delete(gone)
 
     for resume_id in (foreign, gone, "0" * 24, "x"):
-        answer = get(client, resume_id)
-        assert answer.status_code == 404
+        for kind in ("pdf", "docx"):
+            assert get(client, resume_id, kind=kind).status_code == 404
+    assert get(client, "upload", kind="docx").status_code == 404
     assert error_of(get(client, foreign))["error"] == "Resume not found"
     assert client.request("GET", f"{RESUMES}/{foreign}/pdf/x").status_code == 404
     assert client.request("GET", f"{RESUMES}//pdf").status_code == 404
 
 
-def test_what_has_too_much_text_is_422(client: Client) -> None:
+@pytest.mark.parametrize(("kind", "what"), [("pdf", "PDF"), ("docx", "Word document")])
+def test_what_has_too_much_text_is_422(client: Client, kind: str, what: str) -> None:
     resume_id = client.create(body := valid(1024 * 1024)).json()["id"]
 
-    answer = get(client, resume_id)
+    answer = get(client, resume_id, kind=kind)
 
     assert client.get(resume_id).json() == json.loads(body)
     assert answer.status_code == 422
     assert re.fullmatch(
-        r"Too long for a PDF: the resume has [\d,]+ characters; the limit is 200,000",
+        rf"Too long for a {what}: the resume has [\d,]+ characters; the limit is 200,000",
         error_of(answer)["error"],
     )
 
@@ -419,29 +424,6 @@ def test_an_anonymous_document_has_another_name_and_tag(client: Client) -> None:
         get(client, resume_id, "anonymous=false", kind="docx").content
         == get(client, resume_id, kind="docx").content
     )
-
-
-def test_what_cannot_be_answered_is_refused_as_for_a_pdf(
-    client: Client, free_client: Client
-) -> None:
-    resume_id = created(client)
-    for query, message in (
-        ("layout=single", "Unknown parameter: layout. Use anonymous or brand"),
-        ("anonymous=1", "Unknown value for anonymous: 1. Use true or false"),
-    ):
-        refused = get(client, "0" * 24, query, kind="docx")
-        assert (refused.status_code, error_of(refused)["error"]) == (400, message)
-    assert get(client, "0" * 24, kind="docx").status_code == 404
-    assert client.request("GET", f"{RESUMES}/upload/docx").status_code == 404
-    path = f"{RESUMES}/{resume_id}/docx"
-    assert client.request("GET", path, headers=[]).status_code == 401
-    answer = client.request("POST", path)
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
-    refused = get(free_client, created(free_client), kind="docx")
-    assert error_of(refused)["error"] == "API access requires a business plan"
-    too_long = get(client, client.create(valid(1024 * 1024)).json()["id"], kind="docx")
-    assert too_long.status_code == 422
-    assert error_of(too_long)["error"].startswith("Too long for a Word document: the resume has ")
 
 
 def test_the_tag_is_another_when_other_section_types_are_admitted(tmp_path: Path) -> None:
