@@ -52,11 +52,6 @@ CREATE, GET, HEAD = kept(a_create(a_body())), kept(a_request("GET")), kept(a_req
 GARBAGE = b"GARBAGE\r\n\r\n"
 
 
-def metrics_of(client: Client) -> str:
-    """What the server tells of itself."""
-    return client.request("GET", "/metrics", headers={}).text
-
-
 @contextlib.contextmanager
 def traced() -> Iterator[Callable[[], int]]:
     """How much more memory this process, with its server, had at most than in the beginning."""
@@ -126,11 +121,12 @@ def test_every_answer_of_health_and_description_bears_the_id_too(client: Client)
         (HEAD + GARBAGE, [200, 400]),
         (CREATE + GARBAGE, [201]),  # what is said of the rest would be taken for its answer
         (as_in_1990(GET) + GARBAGE, [200]),
+        (a_request("GET") + GARBAGE, [200]),
         (GARBAGE + CREATE, [400]),
         (CREATE.replace(b"Host:", b"X:") + CREATE, [400]),
         (CREATE[:4] + b" \r\n\r\n" + CREATE, [400]),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_requests_sent_together_are_answered_in_order_and_nothing_behind_the_last(
     client: Client, sent: bytes, expected: list[int]
@@ -207,7 +203,8 @@ def test_a_client_that_leaves_before_its_body_is_whole_creates_nothing(
     for sent in (request[:-1], request[:-10], request[: -len(a_body())], chunked + chunk):
         with a_connection(client.url) as connection:
             connection.sendall(keyed(client, sent))
-    wait_until(lambda: "resumes_requests_in_flight 1.0" in metrics_of(client))
+    only_this = "resumes_requests_in_flight 1.0"
+    wait_until(lambda: only_this in client.request("GET", "/metrics").text)
 
     assert client.ids() == []
     assert caplog.records == []
@@ -331,16 +328,23 @@ def test_a_resume_is_created_over_a_target_as_for_a_proxy(client: Client) -> Non
 
 
 @pytest.mark.parametrize(
-    "place_of_it", ["receiver.check_head", "receiver.count_bytes", "request.Request.receive"]
+    ("place_of_it", "error"),
+    [
+        ("receiver.check_head", AttributeError("a slip")),
+        ("receiver.count_bytes", AttributeError("a slip")),
+        ("request.Request.receive", AttributeError("a slip")),
+        ("receiver.check_head", MemoryError()),
+    ],
 )
-def test_an_error_of_ours_while_a_request_is_read_is_500_and_logged(
+def test_an_error_of_ours_while_a_request_is_read_is_500_and_logged_and_want_of_memory_503(
     client: Client,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     place_of_it: str,
+    error: Exception,
 ) -> None:
     def fail(*_: object) -> None:
-        raise AttributeError("a slip")
+        raise error
 
     monkeypatch.setattr(f"server.{place_of_it}", fail)
     request = keyed(client, kept(a_create(a_body(), b"X-Long: " + b"x" * 20_000)))
@@ -349,28 +353,15 @@ def test_an_error_of_ours_while_a_request_is_read_is_500_and_logged(
 
     head, _, body = answer.partition(b"\r\n\r\n")
     told = json.loads(body)
-    assert (statuses(answer), told["status"], told["requestId"]) == ([500], 500, "mine")
+    status = 503 if isinstance(error, MemoryError) else 500
+    assert (statuses(answer), told["status"], told["requestId"]) == ([status], status, "mine")
     assert b"connection: close" in head
-    assert f"{told['error']} of request mine" in caplog.text
-    assert "AttributeError: a slip" in caplog.text
-    monkeypatch.undo()
-    assert client.ids() == []
-
-
-def test_a_request_for_which_memory_is_lacking_while_it_is_read_is_503_and_does_nothing(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("server.receiver.check_head", fail)
-
-    answer = exchange(client.url, keyed(client, kept(a_create(a_body()))) * 2)
-
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert (statuses(answer), json.loads(body)["error"]) == ([503], UNAVAILABLE)
-    assert b"retry-after: 1\r\n" in head
-    assert b"connection: close" in head
+    if status == 503:
+        assert told["error"] == UNAVAILABLE
+        assert b"retry-after: 1\r\n" in head
+    else:
+        assert f"{told['error']} of request mine" in caplog.text
+        assert "AttributeError: a slip" in caplog.text
     monkeypatch.undo()
     assert client.ids() == []
 

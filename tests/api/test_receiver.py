@@ -138,13 +138,6 @@ def test_a_head_says_whether_its_connection_goes_on_and_its_body_waits(
     assert (request.keep_alive, request.expects_continue) == (keep_alive, expects_continue)
 
 
-@pytest.mark.parametrize("size", [WHOLE, 7])
-def test_what_stands_behind_the_last_request_is_ignored(size: int) -> None:
-    last = GET.replace(HOST, HOST + b"Connection: close\r\n")
-    request = only_request(feed(Receiver(), last + GET + b"GARBAGE\r\n\r\n", size))
-    assert not request.keep_alive
-
-
 def test_only_an_error_of_ours_keeps_the_frames_that_it_came_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -158,12 +151,6 @@ def test_only_an_error_of_ours_keeps_the_frames_that_it_came_through(
     (slip,) = Receiver().feed(GET)
     assert isinstance(slip, AttributeError)
     assert slip.__traceback__ is not None
-
-
-@pytest.mark.parametrize("late", [b"Connection: close\r\n", b"X: y\r\n"])
-def test_a_trailer_may_end_the_connection(late: bytes) -> None:
-    sent = LINE + HOST + CHUNKED + b"\r\n" + CHUNKS[:-2] + late + b"\r\n"
-    assert only_request(feed(Receiver(), sent)).keep_alive == (late == b"X: y\r\n")
 
 
 @pytest.mark.parametrize("size", [WHOLE, 1])
