@@ -303,17 +303,21 @@ def hold(store: Store, name: str, count: int, *, plan: str = "pro") -> None:
     add_resumes(store, accounts.create_account(store, name, plan=plan), count)
 
 
-def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store) -> None:
+def test_whom_a_change_of_a_plan_would_hit_is_foreseen_the_fullest_first(store: Store) -> None:
     for name, count in (("ana", 3), ("bo", 1), ("cy", 2), ("di", 4)):
         hold(store, name, count)
     hold(store, "else", 9, plan="business")
-    for change, over in (
-        (PlanChange("pro", 2), AffectedAccounts(2, [("di", 4), ("ana", 3)])),
-        (PlanChange("pro", 4), NO_ACCOUNTS),
-        (PlanChange("pro", None), NO_ACCOUNTS),
-        (PlanChange("gold", 0), NO_ACCOUNTS),
+    unlisted = AffectedAccounts(1, [("else", 9)])
+    for change, *expected in (
+        (PlanChange("pro", 2), AffectedAccounts(2, [("di", 4), ("ana", 3)]), NO_ACCOUNTS),
+        (PlanChange("pro", 4), NO_ACCOUNTS, NO_ACCOUNTS),
+        (PlanChange("pro", None), NO_ACCOUNTS, NO_ACCOUNTS),
+        (PlanChange("gold", 0), NO_ACCOUNTS, NO_ACCOUNTS),
+        (PlanChange("business", 1_000, api_listing=False), NO_ACCOUNTS, unlisted),
+        (PlanChange("business", 1_000), NO_ACCOUNTS, NO_ACCOUNTS),
+        (PlanChange("pro", 50, api_listing=False), NO_ACCOUNTS, NO_ACCOUNTS),
     ):
-        assert plans.preview_change(store, change) == PlanImpact(over, NO_ACCOUNTS, NO_ACCOUNTS)
+        assert plans.preview_change(store, change) == PlanImpact(*expected, NO_ACCOUNTS)
     assert plans.get_plan(store, "pro").max_resumes == 50
 
     for number in range(8):
@@ -321,13 +325,3 @@ def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store
     most = plans.preview_change(store, PlanChange("pro", 0)).over
     fullest = ["di", "ana", "cy", *(f"a{number:02}" for number in range(7))]
     assert (most.count, [name for name, _ in most.fullest]) == (12, fullest)
-
-
-def test_who_would_lose_listing_is_foreseen(store: Store) -> None:
-    hold(store, "ana", 1, plan="business")
-    for change, unlisted in (
-        (PlanChange("business", 1_000, api_listing=False), AffectedAccounts(1, [("ana", 1)])),
-        (PlanChange("business", 1_000), NO_ACCOUNTS),
-        (PlanChange("pro", 50, api_listing=False), NO_ACCOUNTS),
-    ):
-        assert plans.preview_change(store, change) == PlanImpact(NO_ACCOUNTS, unlisted, NO_ACCOUNTS)
