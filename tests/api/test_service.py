@@ -451,18 +451,14 @@ def start_workers_with(monkeypatch: pytest.MonkeyPatch, folder: Path, statement:
     monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
-def run_impatiently(home: Path, starting_looks: int) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", IMPATIENT, str(home), str(starting_looks)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
 @pytest.mark.slow
 def test_workers_that_never_start_are_one_line_and_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(600)")
 
-    done = run_impatiently(tmp_path, 2)
+    command = [sys.executable, "-c", IMPATIENT, str(tmp_path), "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "could not start: no response for 1 s" in done.stdout

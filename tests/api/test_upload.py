@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -126,6 +127,12 @@ def a_form(*parts: tuple[str, bytes]) -> bytes:
     return b"".join([*made, b"--B--\r\n"])
 
 
+def send_form(client: Client, body: Any) -> httpx.Response:
+    kind = {"Content-Type": "multipart/form-data; boundary=B"}
+    headers = {"Authorization": f"Bearer {client.key}"} | kind
+    return client.request("POST", UPLOAD, content=body, headers=headers)
+
+
 FILE = 'Content-Disposition: form-data; name="file"; filename="a.pdf"'
 FIELD = 'Content-Disposition: form-data; name="note"'
 
@@ -154,17 +161,12 @@ FIELD = 'Content-Disposition: form-data; name="note"'
 def test_a_form_without_one_file_is_refused(
     client: Client, tmp_path: Path, body: bytes, message: str
 ) -> None:
-    headers = {
-        "Authorization": f"Bearer {client.key}",
-        "Content-Type": "multipart/form-data; boundary=B",
-    }
-    answer = client.request("POST", UPLOAD, content=body, headers=headers)
-    status, said = refusal(answer)
+    status, said = refusal(send_form(client, body))
     assert (status, said[: len(message)]) == (400, message)
     assert "Error" not in said
     assert not told(tmp_path, "runs")
     beside = a_form((FIELD, b"x"), (FILE, PDF), (FIELD, b"y"))
-    assert client.request("POST", UPLOAD, content=beside, headers=headers).status_code == 200
+    assert send_form(client, beside).status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["", "application/json", "multipart/mixed; boundary=B", "\xff"])
@@ -190,13 +192,9 @@ def test_ten_megabytes_are_accepted_and_no_more(client: Client) -> None:
             yield PDF.ljust(64 * 1024)
         yield tail
 
-    headers = {
-        "Authorization": f"Bearer {client.key}",
-        "Content-Type": "multipart/form-data; boundary=B",
-    }
-    assert client.request("POST", UPLOAD, content=pieces(), headers=headers).status_code == 413
+    assert send_form(client, pieces()).status_code == 413
     fields = a_form((FIELD, b"x" * 100_000), (FILE, most))
-    assert client.request("POST", UPLOAD, content=fields, headers=headers).status_code == 413
+    assert send_form(client, fields).status_code == 413
     assert upload(client).status_code == 200
 
 

@@ -228,16 +228,14 @@ def test_s15_ids_rise_in_a_burst_and_when_the_newest_went_or_the_clock_goes_back
 
 
 def files_of(
-    store: Store, account: AccountInfo, resumes: Sequence[NewResume]
+    store: Store, resumes: Sequence[tuple[str, NewResume]]
 ) -> list[list[creation.Outcome] | NotFound | StoreUnavailable]:
-    """What became of a file for each resume, all at once."""
-    return creation.create_files(
-        store,
-        [
-            Creation(account.id, [new], store.clock(), a_claim(f"{number:024x}"))
-            for number, new in enumerate(resumes)
-        ],
-    )
+    """What became of a file for each account's ID and resume, all at once."""
+    files = [
+        Creation(account_id, [new], store.clock(), a_claim(f"{number:024x}"))
+        for number, (account_id, new) in enumerate(resumes)
+    ]
+    return creation.create_files(store, files)
 
 
 @pytest.mark.parametrize(
@@ -265,13 +263,8 @@ def test_files_of_many_accounts_go_together_and_each_caller_has_its_answer(
     store: Store, an_account: MakeAccount
 ) -> None:
     first, second, gone = an_account("ana").id, an_account("bo").id, "f" * 16
-    results = creation.create_files(
-        store,
-        [
-            Creation(account_id, [a_resume()], store.clock(), a_claim(f"{number:024x}"))
-            for number, account_id in enumerate((first, gone, second, gone))
-        ],
-    )
+    owners = (first, gone, second, gone)
+    results = files_of(store, [(account_id, a_resume()) for account_id in owners])
     for answer in (results[1], results[3]):
         assert isinstance(answer, NotFound)
         assert answer.message == "Account not found"
@@ -287,14 +280,15 @@ def test_i1_a_batch_of_files_knows_what_is_stored_or_comes_twice_and_answers_ali
     batch = [a_resume(f"Person {number}", with_digest=True) for number in range(count)]
     batch[0] = batch[-1] = a_resume("stored", with_digest=True)
     batch.append(batch[1])
+    files = [(ana.id, new) for new in batch]
 
-    first = files_of(store, ana, batch)
+    first = files_of(store, files)
 
     assert first[0] == first[-2] == [Duplicate(stored)]
     made = [made_ids(outcomes)[0] for outcomes in first[1:-2] if isinstance(outcomes, list)]
     assert first[-1] == [Duplicate(made[0])]
     assert accounts.get_account(store, "ana").resume_count == 1 + len(made) == count - 1
-    again = files_of(store, ana, batch)
+    again = files_of(store, files)
     assert again[1:-2] == [[Created(one, replayed=True)] for one in made]
     assert (again[0], again[-2:]) == (first[0], first[-2:])
     outcomes = [row.outcome for row in import_history.list_files(store, limit=500)]
@@ -325,32 +319,19 @@ def test_the_ledger_has_each_file_as_it_ended_with_why_and_its_source_until_it_i
     rows = import_history.list_files(store)[::-1]
 
     stored = min(listed_ids(store, ana))
-    assert [(row.outcome, row.reason, row.message, row.path, row.byte_offset) for row in rows] == [
-        (FileOutcome.DONE, None, None, None, None),
-        (FileOutcome.FAILED, "invalid_json", "no", "title", 7),
-        (FileOutcome.DONE, None, None, None, None),
-        (
-            FileOutcome.DUPLICATE,
-            "duplicate",
-            f"The same content is already stored as {stored}",
-            None,
-            None,
-        ),
-        (
-            FileOutcome.FAILED,
-            "idempotency_mismatch",
-            "Idempotency-Key was already used with a different body",
-            None,
-            None,
-        ),
-        (
-            FileOutcome.HELD,
-            "quota_reached",
-            "Maximum resume limit reached. Your plan allows 2 resumes",
-            None,
-            None,
-        ),
+    duplicate = f"The same content is already stored as {stored}"
+    mismatch = "Idempotency-Key was already used with a different body"
+    full = "Maximum resume limit reached. Your plan allows 2 resumes"
+    assert [(row.outcome, row.reason, row.message) for row in rows] == [
+        (FileOutcome.DONE, None, None),
+        (FileOutcome.FAILED, "invalid_json", "no"),
+        (FileOutcome.DONE, None, None),
+        (FileOutcome.DUPLICATE, "duplicate", duplicate),
+        (FileOutcome.FAILED, "idempotency_mismatch", mismatch),
+        (FileOutcome.HELD, "quota_reached", full),
     ]
+    places = [(row.path, row.byte_offset) for row in rows]
+    assert places == [(None, None), ("title", 7), *[(None, None)] * 4]
     assert [row.items for row in rows] == [None, None, items, None, None, None]
     assert {(row.name, row.size_bytes) for row in rows} == {("ada.json", 100)}
     limit(store, None)

@@ -333,10 +333,8 @@ def test_any_query_finds_what_comparing_each_resume_finds(
         limit = 100 if len(expected) > 50 else choose.choice((3, 100))
         find = partial(find_page, is_typing=is_typing)
         found = walk(shared, account, text, limit=limit, find=find, is_newest_first=is_newest_first)
-        assert [entry.id for entry in found] == expected[:: -1 if is_newest_first else 1], (
-            text,
-            is_typing,
-        )
+        in_order = expected[::-1] if is_newest_first else expected
+        assert [entry.id for entry in found] == in_order, (text, is_typing)
         ran += 1
         hits += len(found)
     assert hits > queries

@@ -359,8 +359,7 @@ def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
 
 def test_an_event_loop_never_waits_for_a_network(store: Store, url: str, ana: AccountInfo) -> None:
     if store.path is not None:
-        assert store.path is not None
-        return
+        pytest.skip("a store in a file has no network")
 
     async def scenario() -> int:
         with psycopg.connect(url) as other:
