@@ -50,26 +50,21 @@ class Asking:
         self._key_id = key_id
         self.headers: dict[str, int] = {}
 
-    def admit(self) -> int:
+    def admit(self, tokens: int = 1) -> int:
         """The seconds to wait, 0 when admitted."""
         lines: list[bytes] = []
-        wait_s = self._limits.admit(self._key_id, lines)
-        self._keep(lines)
-        return wait_s
-
-    def tell(self) -> dict[str, int]:
-        """What the headers of an answer say that counts nothing."""
-        lines: list[bytes] = []
-        self._limits.admit(self._key_id, lines, tokens=0)
-        self._keep(lines)
-        return self.headers
-
-    def _keep(self, lines: list[bytes]) -> None:
+        wait_s = self._limits.admit(self._key_id, lines, tokens=tokens)
         told = b"".join(lines).decode().splitlines()
         self.headers = {
             name.removeprefix("x-ratelimit-"): int(value)
             for name, value in (line.split(": ") for line in told)
         }
+        return wait_s
+
+    def tell(self) -> dict[str, int]:
+        """What the headers of an answer say that counts nothing."""
+        self.admit(tokens=0)
+        return self.headers
 
     def admitted(self, times: int) -> int:
         """How many of so many requests at once are admitted."""

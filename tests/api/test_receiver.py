@@ -56,8 +56,11 @@ def test_what_could_be_read_as_two_is_refused_whole_and_in_parts(name: str, size
 
 
 @pytest.mark.parametrize("size", [WHOLE, 7, 1])
-def test_requests_in_a_row_are_received_one_by_one_however_they_are_cut(size: int) -> None:
-    sent = LINE + HOST + b"X-A:\t XbX \r\n" + LENGTH + b"\r\n" + BODY
+@pytest.mark.parametrize("offer", [b"", b"Connection: Upgrade\r\nUpgrade: h2c\r\n"])
+def test_requests_in_a_row_are_received_one_by_one_however_they_are_cut_and_offers_declined(
+    offer: bytes, size: int
+) -> None:
+    sent = LINE + HOST + offer + b"X-A:\t XbX \r\n" + LENGTH + b"\r\n" + BODY
     sent += LINE + HOST + CHUNKED + b"\r\n" + CHUNKS[:-2] + b"X-Late: a\r\n\r\n" + GET
     receiver = Receiver()
 
@@ -67,7 +70,8 @@ def test_requests_in_a_row_are_received_one_by_one_however_they_are_cut(size: in
     assert isinstance(first, Request)
     assert (first.method, first.path, first.query) == ("POST", PATH.decode(), b"")
     length = (b"content-length", b"27")
-    assert first.headers == [(b"host", b"resumes.test"), (b"x-a", b"XbX"), length]
+    kept = [(b"connection", b"Upgrade")] if offer else []
+    assert first.headers == [(b"host", b"resumes.test"), *kept, (b"x-a", b"XbX"), length]
     assert isinstance(second, Request)
     assert second.headers == [(b"host", b"resumes.test"), (b"transfer-encoding", b"chunked")]
     assert isinstance(third, Request)
@@ -151,22 +155,6 @@ def test_only_an_error_of_ours_keeps_the_frames_that_it_came_through(
     (slip,) = Receiver().feed(GET)
     assert isinstance(slip, AttributeError)
     assert slip.__traceback__ is not None
-
-
-@pytest.mark.parametrize("size", [WHOLE, 1])
-def test_an_offer_of_another_protocol_is_declined_and_the_body_kept(size: int) -> None:
-    offer = b"Connection: Upgrade\r\nUpgrade: h2c\r\nX-A: b\r\n"
-    events = feed(Receiver(), LINE + HOST + offer + LENGTH + b"\r\n" + BODY + GET, size)
-
-    request, body, end, after, after_end = events
-    assert (body, end, after_end) == (BODY, None, None)
-    assert isinstance(request, Request)
-    assert (request.method, request.path) == ("POST", PATH.decode())
-    assert [name for name, _ in request.headers] == [
-        b"host", b"connection", b"x-a", b"content-length",
-    ]  # fmt: skip
-    assert isinstance(after, Request)
-    assert after.method == "GET"
 
 
 def test_a_tunnel_is_refused() -> None:

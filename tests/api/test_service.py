@@ -27,7 +27,7 @@ from server import service
 from server.deadlines import STOP_S
 from server.tls import load_tls
 from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
-from tests.support.api.refused import JSON, a_request
+from tests.support.api.refused import JSON, a_request, kept
 from tests.support.api.serving import (
     LoopClock,
     Place,
@@ -241,16 +241,22 @@ def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Sig
 GET = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
-def three_connections(
+def stop_with_halves(
     place: Place, stack: contextlib.ExitStack
-) -> tuple[socket.socket, socket.socket, socket.socket]:
-    """One that had an answer, one that also sent a request but its last two bytes, and an unused one."""
-    idle, head, unused = (stack.enter_context(a_connection(place.url)) for _ in range(3))
+) -> tuple[socket.socket, socket.socket]:
+    """Connections that lack the last two bytes of a GET, and the body of a create, at a stop."""
+    idle, head, body = (stack.enter_context(a_connection(place.url)) for _ in range(3))
     for connection in (idle, head):
         connection.sendall(GET)
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
     head.sendall(GET[:-2])
-    return idle, head, unused
+    length = b"Content-Length: %d" % len(a_body())
+    create = kept(a_request("POST", RESUMES, JSON, b"Expect: 100-continue", length))
+    body.sendall(create.replace(b"ADA", place.key("ada").encode()))
+    assert body.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    place.stop()
+    assert read_all(idle) == b""
+    return head, body
 
 
 def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
@@ -258,12 +264,7 @@ def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
 ) -> None:
     clock = LoopClock(monkeypatch)
     with serve_here(tmp_path, client_timeout_s=0.1) as place, contextlib.ExitStack() as stack:
-        idle, head, body = three_connections(place, stack)
-        create = a_request("POST", RESUMES, JSON, b"Expect: 100-continue", b"Content-Length: 100")
-        body.sendall(create.replace(b"ADA", place.key("ada").encode()))
-        assert body.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
-        place.stop()
-        assert read_all(idle) == b""
+        head, body = stop_with_halves(place, stack)
         clock.move(STOP_S)
         answers = [read_all(connection) for connection in (head, body)]
 
@@ -277,14 +278,7 @@ def test_what_comes_in_time_after_a_stop_is_answered_and_ends_its_connection(
     tmp_path: Path,
 ) -> None:
     with serve_here(tmp_path) as place, contextlib.ExitStack() as stack:
-        idle, head, body = three_connections(place, stack)
-        length = b"Content-Length: %d" % len(a_body())
-        create = a_request("POST", RESUMES, JSON, b"Expect: 100-continue", length)
-        create = create.replace(b"Connection: close\r\n", b"")
-        body.sendall(create.replace(b"ADA", place.key("ada").encode()))
-        assert body.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
-        place.stop()
-        assert read_all(idle) == b""
+        head, body = stop_with_halves(place, stack)
         head.sendall(GET[-2:])
         body.sendall(a_body())
         answers = [read_all(connection) for connection in (head, body)]

@@ -33,6 +33,13 @@ def keep(store: Store, plan: str, days: int | None) -> None:
     plans.set_plan_limits(store, PlanChange(plan, now.max_resumes, keep_days=days))
 
 
+def come_due(store: Store, clock: SteppingClock, account: AccountInfo, count: int) -> None:
+    """So many resumes of the account are older than its plan, which keeps them for a day."""
+    keep(store, account.plan, 1)
+    add_resumes(store, account, count)
+    clock.advance(DAY_S + 1)
+
+
 def held(store: Store, account: AccountInfo) -> int:
     return accounts.get_account(store, account.name).resume_count
 
@@ -97,9 +104,7 @@ def test_nothing_goes_while_the_plan_keeps_all_and_a_new_plan_counts_at_once(
 def test_the_accounts_of_a_plan_are_swept_once_an_hour_whoever_does_it(
     store: Store, url: str, clock: SteppingClock, ana: AccountInfo
 ) -> None:
-    keep(store, ana.plan, 1)
-    add_resumes(store, ana, 1)
-    clock.advance(DAY_S + 1)
+    come_due(store, clock, ana, 1)
     assert sweep(store) == 1
     add_resumes(store, ana, 1)
     keep(store, ana.plan, 2)
@@ -144,9 +149,7 @@ def test_a_sweep_that_is_cut_off_comes_to_the_same_end(
 def test_a_sweep_stops_between_slices_when_its_service_does(
     store: Store, clock: SteppingClock, ana: AccountInfo
 ) -> None:
-    keep(store, ana.plan, 1)
-    add_resumes(store, ana, SLICE_RESUMES + 1)
-    clock.advance(DAY_S + 1)
+    come_due(store, clock, ana, SLICE_RESUMES + 1)
     pauses: list[float] = []
 
     def stopping(seconds: float) -> bool:
@@ -194,9 +197,7 @@ def test_of_three_that_erase_at_once_each_resume_is_erased_once(
 
 
 def test_a_service_sweeps_by_itself(store: Store, clock: SteppingClock, ana: AccountInfo) -> None:
-    keep(store, ana.plan, 1)
-    add_resumes(store, ana, 3)
-    clock.advance(DAY_S + 1)
+    come_due(store, clock, ana, 3)
     with Sweeper(store, interval_s=0.01):
         wait_until(lambda: held(store, ana) == 0)
 
@@ -204,9 +205,7 @@ def test_a_service_sweeps_by_itself(store: Store, clock: SteppingClock, ana: Acc
 def test_an_account_that_is_being_deleted_is_left_to_its_deletion(
     store: Store, clock: SteppingClock, ana: AccountInfo
 ) -> None:
-    keep(store, ana.plan, 1)
-    add_resumes(store, ana, accounts.SLICE_RESUMES + 1)
-    clock.advance(DAY_S + 1)
+    come_due(store, clock, ana, accounts.SLICE_RESUMES + 1)
     accounts.delete_account(store, "ana", with_resumes=True, should_continue=lambda _: False)
     assert (list_due(store), list(retention.iter_erased(store, ana.id))) == ([], [])
 
