@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -20,11 +19,10 @@ from tests.support.store.builders import hold_writer
 from tests.support.waiting import wait_until
 
 
-def stored(place: Place, client: Client, answer: httpx.Response) -> dict[str, Any]:
-    """All that there is of a resume that was created."""
+def stored(place: Place, client: Client, answer: httpx.Response) -> str:
+    """The document of a resume that was created."""
     account_id = accounts.get_account(place.store, client.account).id
-    found = stored_resumes.get_resume(place.store, account_id, answer.json()["id"])
-    return whole_view(found.document)
+    return stored_resumes.get_resume(place.store, account_id, answer.json()["id"]).document
 
 
 def test_a_byte_order_mark_before_the_resume_is_dropped(client: Client, place: Place) -> None:
@@ -34,9 +32,7 @@ def test_a_byte_order_mark_before_the_resume_is_dropped(client: Client, place: P
 
     assert (answer.status_code, list(answer.json())) == (201, ["id"])
     assert client.ids() == [answer.json()["id"]]
-    account_id = accounts.get_account(place.store, client.account).id
-    found = stored_resumes.get_resume(place.store, account_id, answer.json()["id"])
-    assert found.document.encode() == body[3:]
+    assert stored(place, client, answer).encode() == body[3:]
     # Without it, it is another body.
     assert client.post(body[3:], idempotency_key="a").status_code == 422
 
@@ -51,7 +47,7 @@ def test_automatic_fields_sent_by_a_client_are_set_by_the_service(
 
     answer = client.create(resume | {"isImported": False})
 
-    document = stored(place, client, answer)
+    document = whole_view(stored(place, client, answer))
     kept, changed = (
         document["sections"][name]["items"][0] for name in ("experiences", "summaries")
     )

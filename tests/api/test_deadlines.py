@@ -55,9 +55,10 @@ def ends_after(
     return not early and deadlines.is_over(since_s + limit_s, reading, body_bytes)
 
 
-def test_the_first_head_has_its_time_from_the_beginning_of_the_connection(
+def test_the_first_head_and_a_refusal_at_once_have_their_time_from_the_beginning_of_the_connection(
     deadlines: Deadlines,
 ) -> None:
+    assert ends_after(Deadlines(BEGAN_S, CLIENT_S), BEGAN_S, LINGER_S, Reading.DRAINING)
     assert ends_after(deadlines, BEGAN_S, CLIENT_S, Reading.BETWEEN)
     deadlines.begin(BEGAN_S + 7, is_head=True)
     assert ends_after(deadlines, BEGAN_S, CLIENT_S, Reading.HEAD)
@@ -94,12 +95,6 @@ def test_a_body_may_pause_and_must_not_be_slower_than_its_rate(
     much = 1_000 * BODY_BYTES_PER_S
     assert not deadlines.is_over(BEGAN_S + 1, reading, much)
     assert ends_after(deadlines, BEGAN_S + 1, pause_s, reading, much)
-
-
-def test_a_connection_that_is_refused_at_once_lingers_from_its_beginning(
-    deadlines: Deadlines,
-) -> None:
-    assert ends_after(deadlines, BEGAN_S, LINGER_S, Reading.DRAINING)
 
 
 def test_what_another_body_had_received_counts_no_longer(deadlines: Deadlines) -> None:

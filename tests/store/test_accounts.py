@@ -307,17 +307,17 @@ def test_whom_a_change_of_a_plan_would_hit_is_foreseen_the_fullest_first(store: 
     for name, count in (("ana", 3), ("bo", 1), ("cy", 2), ("di", 4)):
         hold(store, name, count)
     hold(store, "else", 9, plan="business")
-    unlisted = AffectedAccounts(1, [("else", 9)])
-    for change, *expected in (
+    all_of_it = AffectedAccounts(1, [("else", 9)])
+    for change, over, unlisted in (
         (PlanChange("pro", 2), AffectedAccounts(2, [("di", 4), ("ana", 3)]), NO_ACCOUNTS),
         (PlanChange("pro", 4), NO_ACCOUNTS, NO_ACCOUNTS),
         (PlanChange("pro", None), NO_ACCOUNTS, NO_ACCOUNTS),
         (PlanChange("gold", 0), NO_ACCOUNTS, NO_ACCOUNTS),
-        (PlanChange("business", 1_000, api_listing=False), NO_ACCOUNTS, unlisted),
+        (PlanChange("business", 1_000, api_listing=False), NO_ACCOUNTS, all_of_it),
         (PlanChange("business", 1_000), NO_ACCOUNTS, NO_ACCOUNTS),
         (PlanChange("pro", 50, api_listing=False), NO_ACCOUNTS, NO_ACCOUNTS),
     ):
-        assert plans.preview_change(store, change) == PlanImpact(*expected, NO_ACCOUNTS)
+        assert plans.preview_change(store, change) == PlanImpact(over, unlisted, NO_ACCOUNTS)
     assert plans.get_plan(store, "pro").max_resumes == 50
 
     for number in range(8):

@@ -299,13 +299,6 @@ def asked(store: Store, *, root: str | None = None) -> list[tuple[str, str]]:
     return sorted((one.claim_id[0], one.action) for one in found)
 
 
-def files_in(store: Store, account: AccountInfo, *roots: str | None) -> None:
-    """Files that failed, 1 and so on, dropped in these folders, are to be tried again."""
-    for number, root in enumerate(roots, 1):
-        a_file(store, account, f"{number}" * 24, root=root)
-    import_requests.request_all_files(store, RequestKind.RETRY)
-
-
 def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
     store: Store, ana: AccountInfo
 ) -> None:
@@ -421,7 +414,9 @@ def test_an_importer_sees_what_is_asked_for_its_own_folder_and_what_nobody_watch
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
     assert import_requests.list_unwatched_roots(store) == []
-    files_in(store, ana, "/srv/inbox", "/srv/moved", None, "/srv/live")
+    for number, root in enumerate(("/srv/inbox", "/srv/moved", None, "/srv/live"), 1):
+        a_file(store, ana, f"{number}" * 24, root=root)
+    import_requests.request_all_files(store, RequestKind.RETRY)
     importers.register(store, an_importer("a" * 24, root="/srv/live"))
 
     def strays(**more: int) -> list[str]:

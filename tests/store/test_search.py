@@ -211,7 +211,9 @@ def test_blank_queries_and_a_malformed_cursor_are_refused(store: Store, ana: Acc
 
 
 def test_no_query_raises_or_means_more_than_its_words(store: Store, ana: AccountInfo) -> None:
-    made = add_people(store, ana, "Ada", "Bo", "Ada or Bo")
+    names = ("Ada", "Bo", "Ada or Bo")
+    people = [load_stored(a_person(name).resume.document) for name in names]
+    made = add_people(store, ana, *names)
     index_all(store)
     for text in HOSTILE_QUERIES:
         query = parse_query(text)
@@ -220,11 +222,9 @@ def test_no_query_raises_or_means_more_than_its_words(store: Store, ana: Account
                 find_page(store, ana.id, text)
             continue
         expected = [
-            made[number]
-            for number, name in enumerate(("Ada", "Bo", "Ada or Bo"))
-            if is_found(
-                load_stored(a_person(name).resume.document), text[:500], title=None, name=name
-            )
+            id_
+            for id_, name, person in zip(made, names, people, strict=True)
+            if is_found(person, text[:500], title=None, name=name)
         ]
         assert ids(find_page(store, ana.id, text)) == expected, text[:80]
 

@@ -134,10 +134,8 @@ def test_the_persons_of_resumes_that_are_older_than_the_column_are_filled_in(
 def persons(store: Store) -> list[bytes]:
     """Whose the resumes are, in order; all are somebody's."""
     with store.read() as connection:
-        return [
-            bytes(row.person)
-            for row in connection.execute(sql("SELECT person FROM resumes ORDER BY id"))
-        ]
+        found = connection.execute(sql("SELECT person FROM resumes ORDER BY id")).scalars()
+        return [*map(bytes, found)]
 
 
 def test_how_far_the_store_is_indexed_is_counted(store: Store, an_account: MakeAccount) -> None:
