@@ -90,10 +90,6 @@ def ana(store: Store, an_account: MakeAccount) -> AccountInfo:
     return account
 
 
-def limit(store: Store, max_resumes: int | None) -> None:
-    plans.set_plan_limits(store, plans.PlanChange("business", max_resumes))
-
-
 def texts(store: Store, account: AccountInfo) -> list[str]:
     """The texts of all resumes, oldest first."""
     documents = [
