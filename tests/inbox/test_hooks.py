@@ -28,7 +28,7 @@ from importer.hook import (
 from importer.hook import run as run_command
 from importer.notices import FileReport
 from resumes.store.import_ledger import FileOutcome
-from tests.support.inbox.builders import wait_until
+from tests.support.waiting import is_running, wait_until
 
 # Running it
 
@@ -173,15 +173,12 @@ def test_a_failure_is_told_once_and_again_when_it_changes(
         wait_until(lambda: len(lines(runs)) == count)  # noqa: B023  (asked for at once)
     hook.finish(threading.Event())
 
-    assert told == [
-        'The --on-import command failed with exit code 3: "no \\x1b[31mway". '
-        "Imports are not affected. Fix the command; the log has its output",
-        'The --on-import command failed with exit code 4: "no \\x1b[31mway". '
-        "Imports are not affected. Fix the command; the log has its output",
-        "The --on-import command works again",
-        'The --on-import command failed with exit code 4: "no \\x1b[31mway". '
-        "Imports are not affected. Fix the command; the log has its output",
-    ]
+    third, fourth = (
+        f'The --on-import command failed with exit code {code}: "no \\x1b[31mway". '
+        "Imports are not affected. Fix the command; the log has its output"
+        for code in (3, 4)
+    )
+    assert told == [third, fourth, "The --on-import command works again", fourth]
 
 
 def test_one_that_hangs_is_killed_and_the_next_batch_has_its_run(
@@ -320,40 +317,19 @@ def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> N
 # As a process
 
 
-def run(
-    command: str,
-    *,
-    timeout_s: float = 10,
-    kill_after_s: float = 5,
-    cut_off: threading.Event | None = None,
-) -> Ending:
+def run(command: str, cut_off: threading.Event | None = None) -> Ending:
     """How the command ended, in our own environment."""
-    return run_command(
-        command,
-        os.environ,
-        timeout_s=timeout_s,
-        kill_after_s=kill_after_s,
-        cut_off=cut_off or threading.Event(),
-    )
+    return run_command(command, os.environ, timeout_s=600, cut_off=cut_off or threading.Event())
 
 
 def run_until(ready: Path, command: str) -> Ending:
     """How the command ended that is to end as soon as this file is there."""
     cut_off = threading.Event()
     with ThreadPoolExecutor(1) as threads:
-        ending = threads.submit(run, command, timeout_s=600, cut_off=cut_off)
+        ending = threads.submit(run, command, cut_off)
         wait_until(ready.exists)
         cut_off.set()
         return ending.result()
-
-
-def is_alive(pid_file: Path) -> bool:
-    """Whether the process with the number in the file runs, and is no mere entry of a dead one."""
-    state = Path(f"/proc/{pid_file.read_text().strip()}/stat")
-    try:
-        return state.read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_it_gets_its_environment_a_session_of_its_own_and_none_of_our_files(tmp_path: Path) -> None:
@@ -390,7 +366,7 @@ def test_one_that_does_not_end_is_killed_with_all_that_it_started(
         "while :; do sleep 0.05; done",
     )
     assert (ending.exit_status, ending.output) == (None, b"no\n" if trap else b"")
-    wait_until(lambda: not any(map(is_alive, pids)))
+    wait_until(lambda: not any(is_running(int(pid.read_text())) for pid in pids))
 
 
 def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
@@ -399,5 +375,5 @@ def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> N
     ending = run(f"sleep 600 & echo $! > {pid}; echo done")
 
     assert (ending.exit_status, ending.output) == (0, b"done\n")
-    assert is_alive(pid)
+    assert is_running(int(pid.read_text()))
     os.kill(int(pid.read_text()), signal.SIGKILL)

@@ -38,6 +38,7 @@ from tests.support.inbox.killed_importer import Task, Victim
 from tests.support.inbox.scenes import Scene
 from tests.support.resumes import a_document
 from tests.support.store.builders import exported
+from tests.support.waiting import is_running
 
 __all__ = ["drain", "fresh"]  # fixtures
 
@@ -290,18 +291,10 @@ def test_i8_a_worker_ends_with_its_importer_and_nothing_is_doubled(
     assert drain(Task(home, 5, Victim.WORKERS_IMPORTER)) == signal.SIGKILL
     killed = backlog.home / "killed"
     worker = int(killed.read_text())
-    wait_until(lambda: state(worker) in ("Z", ""))  # though it waits, in the middle of a batch
+    wait_until(lambda: not is_running(worker))  # though it waits, in the middle of a batch
     killed.unlink()
     assert drain(Task(home)) == 0
     check_backlog(backlog)
-
-
-def state(pid: int) -> str:
-    """The process's state as `ps` shows it; empty once it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
 
 
 # What lies there of one that was killed

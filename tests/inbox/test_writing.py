@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.inbox.builders import Inbox, Moment, drop, during, rounds_until
 from tests.support.resumes import a_document
+from tests.support.waiting import open_files
 
 
 @pytest.mark.parametrize(
@@ -167,11 +168,7 @@ def test_i4_a_file_that_is_opened_before_its_move_is_looked_at_until_it_is_close
 
 def open_below(folder: Path) -> list[str]:
     """What this process has open there."""
-    paths = []
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # the one that lists them is closed
-            paths.append(str(descriptor.readlink()))
-    return sorted(path for path in paths if path.startswith(str(folder)))
+    return sorted(path for path in open_files(os.getpid()) if path.startswith(str(folder)))
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="asks the kernel")
