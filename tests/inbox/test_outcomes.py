@@ -521,48 +521,35 @@ def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its
     )
 
 
-def _to_a_pipe(aside: Path) -> None:
-    aside.unlink()
-    os.mkfifo(aside)
-
-
-def _to_a_link(aside: Path) -> None:
-    aside.unlink()
-    aside.symlink_to("/dev/zero")
-
-
-def _to_a_folder(aside: Path) -> None:
-    aside.unlink()
-    aside.mkdir()
-
-
-def _to_another(aside: Path) -> None:
-    drop(aside.parent, ".other", b"another").replace(aside)
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("is_removed", "change"),
     [
-        _to_a_pipe,
-        _to_a_link,
-        _to_a_folder,
-        _to_another,
-        lambda aside: os.truncate(aside, 1),
-        lambda aside: os.truncate(aside, 1 << 40),
-        lambda aside: os.truncate(aside, 100_000),
-        os.unlink,
+        (True, os.mkfifo),
+        (True, lambda aside: aside.symlink_to("/dev/zero")),
+        (True, Path.mkdir),
+        (False, lambda aside: drop(aside.parent, ".other", b"another").replace(aside)),
+        (False, lambda aside: os.truncate(aside, 1)),
+        (False, lambda aside: os.truncate(aside, 1 << 40)),
+        (False, lambda aside: os.truncate(aside, 100_000)),
+        (False, os.unlink),
     ],
     ids=["pipe", "link", "folder", "another", "cut", "huge", "grown", "gone"],
 )
 @FAR
 def test_what_becomes_of_a_file_before_it_is_copied_concerns_that_file_alone(
-    inbox: Inbox, other_disk: Path, change: Callable[[Path], None], content: bytes
+    inbox: Inbox,
+    other_disk: Path,
+    is_removed: bool,
+    change: Callable[[Path], None],
+    content: bytes,
 ) -> None:
     waiting = [change]
 
     def act() -> None:
         (aside,) = (inbox.root / "ana").glob(".*.aside")
         while waiting:
+            if is_removed:
+                aside.unlink()
             waiting.pop()(aside)
 
     inbox.drop("ana/cv.json", content)
