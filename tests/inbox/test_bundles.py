@@ -1,6 +1,5 @@
 """Bundles: files with several resumes."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from importer.outcomes import MAX_LISTED_ITEMS
 from resumes.store import import_requests, stored_resumes
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome
 from resumes.store.import_requests import RequestKind
+from tests.support.inbox import oracle
 from tests.support.inbox.builders import Inbox, Moment, die, killing_at, lines, rounds_until
 from tests.support.inbox.packing import gzipped, zipped
 from tests.support.resumes import a_document
@@ -277,11 +277,9 @@ def test_one_queues_behind_held_files_and_those_behind_it_are_told_of_the_plan(
     importer.changes.mark("ana")
     while inbox.counts("held") == [1]:  # without a look at what is held
         importer.turn()
-    reports = [
-        json.loads(path.read_bytes()) for path in (inbox.root / "_held").rglob("*.report.json")
-    ]
+    reports = oracle.reports_of(inbox.root, "held")
     limit = "Maximum resume limit reached. Your plan allows 0 resumes"
-    assert {report["file"]: report["message"] for report in reports} == {
+    assert {name: report["message"] for name, report in reports.items()} == {
         "ana/2.ndjson": f"2 held. line 1: {limit}",
         "ana/4.json": limit,
     }
