@@ -43,12 +43,6 @@ def test_a_whole_resume_is_imported_at_once(inbox: Inbox) -> None:
     assert (row.claim_id, row.root) == (file.claim_id, str(inbox.root))
 
 
-def test_a_json_resume_is_one_too(inbox: Inbox) -> None:
-    inbox.drop("ana/cv.json", b'{"basics": {"name": "Ada"}, "work": []}')
-    inbox.importer().round()
-    assert inbox.names() == ["Ada"]
-
-
 def read_bytes() -> int:
     """How much this process has read so far."""
     return int(Path("/proc/self/io").read_text().split()[1])
