@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +81,9 @@ def test_the_same_bytes_are_a_duplicate_without_a_second_run(inbox: Inbox, tmp_p
     assert inbox.names() == ["Ida"]
     assert inbox.counts("done", "duplicate") == [1, 3]
     assert len(told(tmp_path, "ran")) == 1
-    assert (
-        len(
-            {
-                item.resume_id
-                for row in inbox.rows()
-                for item in import_ledger.find_items(inbox.store, inbox.ana.id, row.claim_id)
-            }
-        )
-        == 1
-    )
+    claim_ids = [row.claim_id for row in inbox.rows()]
+    items = [import_ledger.find_items(inbox.store, inbox.ana.id, one) for one in claim_ids]
+    assert len({item.resume_id for item in chain(*items)}) == 1
 
 
 def test_the_same_resume_from_other_bytes_is_a_duplicate_and_those_bytes_are_known_then(
@@ -266,8 +260,7 @@ def test_a_newer_document_replaces_the_resume_and_keeps_its_label(
     header = (
         '{"header": {"name": "Ida", "email": "ida@example.org", "phone": "%s"}, "sections": {}}'
     )
-    code = f"print({header!r} % open(FILE).read()[-1])"
-    code = f"tell('ran', '')\n{code}"
+    code = f"tell('ran', '')\nprint({header!r} % open(FILE).read()[-1])"
     importer = inbox.importer(settle_s=0, **analyzing(tmp_path, code))
     for count, name in enumerate(("class/1", "2", "3"), 1):
         inbox.drop(f"ana/{name}.pdf", pdf("2" if name == "2" else "1"))

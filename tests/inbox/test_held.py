@@ -612,9 +612,7 @@ def test_what_is_in_a_folder_of_the_same_path_on_another_machine_is_left_to_its_
     inbox.drop("ana/here.json", b"{")
     importer = inbox.importer(settle_s=0)
     importer.round()
-    inbox.clock.advance(11)
-    rest(inbox.root)
-    importer.round()
+    see_what_is_gone(inbox, importer)
     assert import_history.get_file(inbox.store, there.claim_id).message == there.message
     assert [one.claim_id for one in import_requests.list_requests(inbox.store)] == [there.claim_id]
     assert len(inbox.rows(outcome=FileOutcome.FAILED)) == 2

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,9 @@ class Bench:
 
         wait_until(look)
 
+    def watch(self, **options: Any) -> Watcher:
+        return Watcher(self.root, self.changes, self.notices, monotonic=self.monotonic, **options)
+
     def hear(self, watcher: Watcher, *names: str) -> None:
         """These were marked, as well as what was before."""
         self.scan_until(watcher, lambda: self.heard >= set(names))
@@ -99,7 +103,7 @@ def bench(root: Path, monotonic: FakeMonotonic) -> Bench:
 def watcher(bench: Bench) -> Iterator[Watcher]:
     """Watches with the system's own events; `ana` is there."""
     (bench.root / "ana").mkdir()
-    with Watcher(bench.root, bench.changes, bench.notices, monotonic=bench.monotonic) as watcher:
+    with bench.watch() as watcher:
         bench.tune(watcher, "ana", "")
         yield watcher
 
@@ -236,9 +240,7 @@ def test_at_a_limit_of_the_system_it_polls_until_the_limit_is_raised(
     caplog.set_level(logging.INFO)
     (bench.root / "ana").mkdir()
     source = FakeSource(OSError(number, "a limit"), OSError(number, "a limit"))
-    with Watcher(
-        bench.root, bench.changes, bench.notices, source=source, monotonic=bench.monotonic
-    ) as watcher:
+    with bench.watch(source=source) as watcher:
         bench.scan_until(watcher, lambda: bool(bench.told))
         assert bench.is_polling
         assert f"fs.inotify.{limit}" in bench.told[0]
@@ -254,9 +256,7 @@ def test_it_listens_anew_after_5_minutes_at_a_limit_and_after_10_otherwise(
     bench: Bench, errors: list[Exception], after_s: float
 ) -> None:
     source = FakeSource(*errors)
-    with Watcher(
-        bench.root, bench.changes, bench.notices, source=source, monotonic=bench.monotonic
-    ) as watcher:
+    with bench.watch(source=source) as watcher:
         assert bench.changes.wait(60)  # it failed, or listens
         bench.scan(watcher)
         threads = watcher_threads()
@@ -321,9 +321,7 @@ def test_a_root_that_cannot_be_watched_is_left_to_scans_and_told(
     elif "UTF-8" in why:
         bench.root = bench.root.rename(bench.root.with_name(os.fsdecode(b"\xff")))
     reason = why if why and "nfs4" in why else None
-    with Watcher(
-        bench.root, bench.changes, bench.notices, source=source, why_polled=lambda path: reason
-    ) as watcher:
+    with bench.watch(source=source, why_polled=lambda path: reason) as watcher:
         if why is not None:
             (bench.root / "ana").mkdir()
             bench.scan(watcher)
