@@ -262,27 +262,11 @@ def _package_fonts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing_fonts, "SYSTEM_FONTS", ())
 
 
-def put(store: Store, account: AccountInfo, *names: str) -> None:
-    create(store, account.id, [a_resume(name=name) for name in names])
-
-
-def test_the_package_has_fonts_for_these(
-    installation: Installation, store: Store, account: AccountInfo
-) -> None:
-    put(store, account, "Zoë Ångström", "Олена", "Ελένη", "سلمى", "דוד", "प्रिया", "Ada 👩‍🔬 ª")
-
-    [finding] = find(installation, "fonts")
-
-    assert (finding.severity, finding.text) == (
-        Severity.OK,
-        "fonts for the newest resumes are installed",
-    )
-
-
 def test_scripts_without_a_font_are_named_with_the_packages_to_install(
     installation: Installation, store: Store, account: AccountInfo, settings: Settings
 ) -> None:
-    put(store, account, "山田 はな", "김서연", "สมชาย", "Ada")
+    names = ("山田 はな", "김서연", "สมชาย", "Ada")
+    create(store, account.id, [a_resume(name=name) for name in names])
 
     [finding] = find(installation, "fonts")
 
