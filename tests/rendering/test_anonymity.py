@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from resumes.analyzer import Format
 from resumes.rendering import PageOptions, Renderer, compose
 from resumes.rendering.page import file_name
-from tests.support.documents import a_document, secrets_of, with_section
+from tests.support.documents import a_document, admitting, secrets_of, with_section
 from tests.support.pdfs import (
     EACH_SAMPLE,
     SAMPLES,
@@ -32,17 +31,24 @@ def test_who_it_is_of_stands_nowhere(renderer: Renderer, sample: str) -> None:
     require_fonts(sample)
     document = load(SAMPLES[sample])
     pdf = Pdf(renderer.render(composed(document)).body)
-    spoken = " ".join(each.text for each in pdf.elements())
-    found = fold(" ".join([spoken, spoken[::-1], pdf.text, read_with_pdftotext(pdf.body)]))
-    for text in secrets_of(document):
-        assert fold(text) not in found
-        for encoding in ("utf-8", "utf-16-be"):
-            assert text.encode(encoding) not in pdf.streams
-            assert text.encode(encoding).hex().encode() not in pdf.streams.lower()
-    assert pdf.links == []
+    found = check_anonymous(pdf, document)
     assert pdf.reader.metadata is not None
     assert pdf.reader.metadata.author == "Candidate 7E2"
     assert fold("Candidate 7E2") in found
+
+
+def check_anonymous(pdf: Pdf, *documents: dict[str, Any]) -> str:
+    """No part of it says whose the documents are; all that is read of it, folded."""
+    spoken = "".join(each.text for each in pdf.elements())
+    found = fold(" ".join([spoken, spoken[::-1], pdf.text, read_with_pdftotext(pdf.body)]))
+    streams = pdf.streams
+    for text in (text for document in documents for text in secrets_of(document)):
+        assert fold(text) not in found
+        for encoding in ("utf-8", "utf-16-be"):
+            assert text.encode(encoding) not in streams
+            assert text.encode(encoding).hex().encode() not in streams.lower()
+    assert pdf.links == []
+    return found
 
 
 def shown(text: str, **header: str) -> str:
@@ -294,12 +300,6 @@ def test_the_file_is_not_named_after_the_person() -> None:
 
 
 def test_links_of_sections_beyond_the_table_are_left_out() -> None:
-    document = a_document(
-        sections={
-            "hobbies": {"column": 0, "items": [{"link": "https://chess.example/u/c", "a": "Chess"}]}
-        }
-    )
-    page = compose(
-        document, "0" * 24, PageOptions(is_anonymous=True), Format(frozenset({"hobbies"}))
-    )
+    document = with_section("hobbies", {"link": "https://chess.example/u/c", "a": "Chess"})
+    page = compose(document, ID, PageOptions(is_anonymous=True), admitting("hobbies"))
     assert page["columns"][0][0]["items"] == [{"text": "Chess"}]

@@ -11,8 +11,9 @@ from resumes.rendering import PageOptions, Renderer, TooLong
 from resumes.rendering.book import Book
 from resumes.store.entry import Entry
 from resumes.store.stored_resumes import StoredResume
-from tests.support.documents import PEOPLE, person, secrets_of, with_section
-from tests.support.pdfs import CJK, EACH_LAYOUT, SAMPLES, Pdf, fold, load, read_with_pdftotext
+from tests.rendering.test_anonymity import check_anonymous
+from tests.support.documents import PEOPLE, person, with_section
+from tests.support.pdfs import CJK, EACH_LAYOUT, SAMPLES, Pdf, load
 
 HOSTILE = ["1 0 R", "/StructParents 0 (", "a) 2 0 R (b", "\\) 3 0 R", "(((", "endobj", "stream"]
 """Names that look like parts of a PDF."""
@@ -176,15 +177,7 @@ def test_an_anonymous_book_numbers_its_candidates_and_names_none(
     # Some layouts set names in capitals.
     assert [title.title() for title, _ in bookmarks(pdf)] == ["Contents", *candidates]
     assert "Candidate 1 · 1" in pdf.reader.pages[2].extract_text()
-    assert pdf.links == []
-    spoken = "".join(each.text for each in pdf.elements())
-    found = fold(" ".join([spoken, spoken[::-1], pdf.text, read_with_pdftotext(pdf.body)]))
-    streams = pdf.streams
-    for text in (text for document in people for text in secrets_of(document)):
-        assert fold(text) not in found
-        for encoding in ("utf-8", "utf-16-be"):
-            assert text.encode(encoding) not in streams
-            assert text.encode(encoding).hex().encode() not in streams.lower()
+    check_anonymous(pdf, *people)
 
 
 def test_a_resume_that_cannot_be_drawn_leaves_no_gap(renderer: Renderer) -> None:
