@@ -65,17 +65,10 @@ class Asked:
         with (self.folder / "schemathesis.toml").open("a") as configuration:
             configuration.write(more)
         program = "import schemathesis.cli as cli; cli.schemathesis()"
-        command = [
-            sys.executable,
-            "-c",
-            program,
-            "--config-file",
-            "schemathesis.toml",
-            "--no-color",
-        ]
-        command += ["run", f"{self.url}/openapi.json", "-n", str(max_examples), "--checks", "all"]
+        command = [sys.executable, "-c", program, "--config-file", "schemathesis.toml"]
+        command += ["--no-color", "run", f"{self.url}/openapi.json", "-n", str(max_examples)]
         run = subprocess.run(
-            [*command, "--continue-on-failure"],
+            [*command, "--checks", "all", "--continue-on-failure"],
             cwd=self.folder,
             capture_output=True,
             text=True,
