@@ -239,3 +239,9 @@ def test_the_host_of_a_target_is_no_part_of_its_path() -> None:
     ):
         request = only_request(feed(Receiver(), GET.replace(b"/ ", target + b" ")))
         assert (request.path, request.query) == (path, query)
+
+
+@pytest.mark.parametrize("late", [b"Connection: close\r\n", b"X: y\r\n"])
+def test_a_trailer_may_end_the_connection(late: bytes) -> None:
+    sent = LINE + HOST + CHUNKED + b"\r\n" + CHUNKS[:-2] + late + b"\r\n"
+    assert only_request(feed(Receiver(), sent)).keep_alive == (late == b"X: y\r\n")
