@@ -59,6 +59,8 @@ def check_http(data: bytes) -> None:
         _check_head(each, head.request)
         if body.is_refused and MANY_ZEROS.search(rest):
             return
+        if ours.refusal is not None and not each.is_whole and TAB.search(head.raw):
+            return
         _check_body(each, body, is_refused=ours.refusal is not None)
         if not (each.is_whole and each.keep_alive):
             return
@@ -221,6 +223,9 @@ def _check_body(ours: Received, theirs: Body, *, is_refused: bool) -> None:
 
 MANY_ZEROS: Final = re.compile(rb"\r\n0[0-9A-Fa-f]{20}")
 """A chunk size that has more digits than h11 reads."""
+
+TAB: Final = re.compile(rb"(?i)\ntransfer-encoding:[^\r\n]*\t[ \t]*\r?\n")
+"""A coding with a tab behind it, which the parser does not read as chunked, and refuses."""
 
 SIZE: Final = re.compile(rb"0*[0-9A-Fa-f]{1,16}")
 """A chunk size that both receive: without white space behind it, and within 64 bits. Extensions are
