@@ -167,7 +167,11 @@ class Receiver:
         """Add a header field; ignore trailers after a chunked body."""
         if not self.is_in_head:
             return
-        name, value = name.lower(), value.strip()
+        name = name.lower()
+        if name == b"transfer-encoding" and b"\t" in value:
+            # The parser would not read it as chunked, and refuse the body instead of the head.
+            raise HttpError(400, "Invalid Transfer-Encoding: it must not contain a tab")
+        value = value.strip()
         if name == b"expect" and value.lower() == b"100-continue":
             self._expects_continue = True
         self._headers.append((name, value))

@@ -59,8 +59,6 @@ def check_http(data: bytes) -> None:
         _check_head(each, head.request)
         if body.is_refused and MANY_ZEROS.search(rest):
             return
-        if ours.refusal is not None and not each.is_whole and TAB.search(head.raw):
-            return
         _check_body(each, body, is_refused=ours.refusal is not None)
         if not (each.is_whole and each.keep_alive):
             return
@@ -224,9 +222,6 @@ def _check_body(ours: Received, theirs: Body, *, is_refused: bool) -> None:
 MANY_ZEROS: Final = re.compile(rb"\r\n0[0-9A-Fa-f]{20}")
 """A chunk size that has more digits than h11 reads."""
 
-TAB: Final = re.compile(rb"(?i)\ntransfer-encoding:[^\r\n]*\t[ \t]*\r?\n")
-"""A coding with a tab behind it, which the parser does not read as chunked, and refuses."""
-
 SIZE: Final = re.compile(rb"0*[0-9A-Fa-f]{1,16}")
 """A chunk size that both receive: without white space behind it, and within 64 bits. Extensions are
 read strictly."""
@@ -298,6 +293,9 @@ HEADS: Final[Mapping[str, Callable[[Head], bool]]] = {
     "several hosts, or one that is none": _has_odd_host,
     "several lengths, or one beyond 64 bits": _has_odd_length,
     "chunks beside a length, or in HTTP/1.0": _has_odd_coding,
+    "a tab beside a coding": lambda head: bool(
+        re.search(rb"(?i)\ntransfer-encoding:[^\r\n]*\t", head.raw)
+    ),
     "too many fields": lambda head: len(head.raw.split(b"\r\n")) > MAX_FIELDS,
 }
 """Why a head is refused that h11 receives."""
