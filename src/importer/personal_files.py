@@ -140,8 +140,7 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
             else:
                 others += 1
     except CannotUnpack:
-        is_named = path.name in search.mentions or search.mentions.may_be_in(body)
-        return PersonalFile(path, Action.CANNOT) if is_named else None
+        return _listed(path, body, search)
     if not theirs:
         # A picture, for example, which may show another person with the same name.
         is_named = any(member.name in search.mentions for member in skipped.named)
@@ -166,9 +165,14 @@ def _examine_document(path: Path, body: bytes, search: Search) -> PersonalFile |
     held = HELD_NAME.fullmatch(path.name)
     is_theirs = search.documents.get(held[1][-8:] if held else end_of(path.name))
     if is_theirs is None:
-        is_named = path.name in search.mentions or search.mentions.may_be_in(body)
-        return PersonalFile(path, Action.CANNOT) if is_named else None
+        return _listed(path, body, search)
     return PersonalFile(path, Action.ERASE) if is_theirs else None
+
+
+def _listed(path: Path, body: bytes, search: Search) -> PersonalFile | None:
+    """Return the file to be listed if its name or content may mention the person."""
+    is_named = path.name in search.mentions or search.mentions.may_be_in(body)
+    return PersonalFile(path, Action.CANNOT) if is_named else None
 
 
 def erase_file(file: PersonalFile, search: Search) -> None:

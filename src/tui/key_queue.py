@@ -1,4 +1,4 @@
-"""The key queue: keys wait until the store is open, and while an input line is being opened.
+"""The key queue: keys wait until the store is open, and while a dialog or input line opens.
 
 Many keys may arrive at once: over a slow connection, from a paste, or from a program. Textual
 passes each key to the widget that has the focus when the key arrives. Text typed after a `/` could

@@ -78,8 +78,8 @@ class Action:
     description: str
     command: str = ""
     line_wait_s: float = 0.0
-    """How long after the action later keys wait for the input line that it opens or closes; 0 if it
-    does neither."""
+    """How long after the action later keys wait for the dialog or input line that it opens or closes;
+    0 if it does neither."""
 
     comes_first: bool = False
     """Whether the keys also work in dialogs and text fields."""
@@ -97,8 +97,8 @@ class Action:
 
 LINE_S: Final = 5.0
 FORM_S: Final = 1.0
-"""How long keys wait for a form after the action: a message may appear instead. While a worker of
-the action runs, they wait for up to LINE_S."""
+"""How long keys wait for a dialog after the action, which may show a message instead. While a worker
+that the action has started runs, they wait for up to LINE_S."""
 
 _RESUMES: Final = (Place.RESUMES, Place.RESUME)
 _FILES: Final = (Place.IMPORTS, Place.FILE)
