@@ -143,6 +143,19 @@ def test_s8_creates_of_accounts_share_a_transaction_and_wait_for_none_that_is_lo
     assert accounts.list_wrong(store) == []
 
 
+def test_s17_few_accounts_share_a_transaction_since_its_server_may_be_frozen(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    several = [an_account(f"a{number}") for number in range(2 * writer.SHARED_ACCOUNTS)]
+
+    async def create() -> list[Any]:
+        creates = (creation.create_async(store, each.id, a_resume()) for each in several)
+        return await asyncio.gather(*creates)
+
+    assert len(made_ids(asyncio.run(create()))) == len(several)
+    assert count_transactions(url, *(account.id for account in several)) == 2
+
+
 def test_s8_what_is_created_in_a_locked_account_keeps_its_order(
     store: Store, url: str, ana: AccountInfo
 ) -> None:

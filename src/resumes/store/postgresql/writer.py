@@ -1,7 +1,7 @@
 """Writer threads for PostgreSQL.
 
-One thread at a time commits the waiting create requests of all accounts together, but skips accounts
-that another transaction has locked. Skipped requests, and requests that were rolled back, go back to
+One thread at a time commits the waiting create requests of several accounts together, but skips
+accounts that another transaction has locked. Skipped requests, and requests that were rolled back, go back to
 the queue. Like all other writes, they are then written account by account (docs/decisions/0027).
 
 Each caller is promised:
@@ -9,7 +9,7 @@ Each caller is promised:
   deadline, or MAX_RACES times. Each account of a failed batch is retried alone, and then each of its
   writes, so that no write can make others fail (pitfalls S7). Writes to retry occupy no thread.
 - A batch that waits for a server or an account delays other accounts by at most a second, if a
-  thread is free. The accounts in a batch whose server process is frozen wait until it goes on.
+  thread is free. The few accounts of a batch whose server process is frozen wait until it goes on.
 - A write never overtakes an earlier change of its account.
 - A COMMIT without an answer is neither repeated nor reported as failed until the server reports the
   outcome of its transaction (pitfalls S2).
@@ -58,6 +58,9 @@ RETRY_INTERVAL_S: Final = 0.05
 
 MAX_RACES: Final = 20
 """How many lost races are retried. The next one fails only the write, not its account (pitfalls S7)."""
+
+SHARED_ACCOUNTS: Final = 8
+"""The maximum number of accounts in a transaction: all of them wait if its server process is frozen."""
 
 SLOW_S: Final = 1.0
 """How long a batch may take before others stop waiting for it. Also how long the server may take to
@@ -169,15 +172,16 @@ class PostgresWriter(WriteQueue):
         waits = [some[0].tries > 0 or began < slow for began, some in self._batches]
         may_wait = sum(waits) < THREADS - 1
         behind = {write.owner for _, some in self._batches for write in some}
-        is_shared = False
+        shared: set[object] = set()
         for write in self._waiting:
             if (owner := write.owner) in behind:
                 continue
             is_due = write.not_before <= now and (may_wait or not write.tries)
-            if is_due and write.may_share and may_share:
-                is_shared = True
+            has_room = owner in shared or len(shared) < SHARED_ACCOUNTS
+            if is_due and write.may_share and may_share and has_room:
+                shared.add(owner)
                 yield write
-            elif is_due and not (write.may_share or is_shared):
+            elif is_due and not (write.may_share or shared):
                 yield from (one for one in self._waiting if one.owner == owner)
                 return
             else:
