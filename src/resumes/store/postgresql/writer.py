@@ -9,7 +9,7 @@ Each caller is promised:
   deadline, or MAX_RACES times. Each account of a failed batch is retried alone, and then each of its
   writes, so that no write can make others fail (pitfalls S7). Writes to retry occupy no thread.
 - A batch that waits for a server or an account delays other accounts by at most a second, if a
-  thread is free. The few accounts of a batch whose server process is frozen wait until it goes on.
+  thread is free. The accounts of a batch whose server process is frozen wait until it goes on.
 - A write never overtakes an earlier change of its account.
 - A COMMIT without an answer is neither repeated nor reported as failed until the server reports the
   outcome of its transaction (pitfalls S2).
@@ -59,7 +59,7 @@ RETRY_INTERVAL_S: Final = 0.05
 MAX_RACES: Final = 20
 """How many lost races are retried. The next one fails only the write, not its account (pitfalls S7)."""
 
-SHARED_ACCOUNTS: Final = 8
+SHARED_ACCOUNTS: Final = 12
 """The maximum number of accounts in a transaction: all of them wait if its server process is frozen."""
 
 SLOW_S: Final = 1.0
