@@ -178,6 +178,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.TEXT, "end", "scroll_end", "end,G", "end G", "", "Go to end"),
     Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "Results", "Keep filter and go to results", line_wait_s=FORM_S),
     Action(Place.FILTER, "clear", "clear", "escape", "esc", "Clear", "Clear filter", line_wait_s=FORM_S),
+    Action(Place.DIALOG, "next", "focus_next", "tab", "tab", "Next", "Next field or button"),
     Action(Place.DIALOG, "cancel", "cancel", "escape", "esc", "Cancel", "Cancel"),
     *(Action(Place.EVERYWHERE, mode.name, f"go('{mode.name}')", mode.key, mode.key, "", f"Show {mode.title}") for mode in MODES),
     Action(Place.EVERYWHERE, "undo", "undo", "u", "u", "", "Undo deletion"),

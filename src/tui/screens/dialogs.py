@@ -68,7 +68,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
             if buttons := list(self.buttons()):
                 yield Horizontal(*buttons, classes="buttons")
         line = KeyLine()
-        line.labels = self.LABELS
+        line.labels = self.LABELS if buttons else {"focus_next": "", **self.LABELS}
         yield line
 
     def find_problem(self) -> tuple[str, SafeInput | None]:
@@ -92,6 +92,10 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def show_failure(self, failure: Failure) -> None:
         """Show why saving failed; the dialog stays open."""
         self.show_problem(f"{failure.message}. Your input was kept. Press enter to retry.")
+
+    def action_focus_next(self) -> None:
+        """Focus the next field or button."""
+        self.focus_next()
 
     @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
