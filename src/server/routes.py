@@ -188,7 +188,7 @@ class Routes:
         tag = entity_tag(body, stored.entry.updated_at)
         known = find_tags(request.headers, b"if-none-match", with_weak=True)
         if known and not known.isdisjoint((tag, b"*")):
-            request.respond(304, b"", [(b"etag", tag)])
+            request.respond(304, b"", [(b"etag", tag), (b"cache-control", b"no-store")])
         else:
             request.respond(200, body, [(b"etag", tag)])
 

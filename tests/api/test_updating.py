@@ -63,6 +63,7 @@ def test_if_none_match_spares_what_the_client_has(client: Client) -> None:
         answer = client.request("GET", path, headers=auth | {"If-None-Match": value})
         assert (answer.status_code, answer.content) == (304, b"")
         assert answer.headers["ETag"] == tag
+        assert answer.headers["Cache-Control"] == "no-store"  # as in the 200
     head = client.request("HEAD", path, headers=auth | {"If-None-Match": '"x"'})
     assert (head.status_code, head.headers["ETag"]) == (200, tag)
 
