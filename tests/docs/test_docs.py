@@ -17,25 +17,37 @@ import pytest
 
 from cli.errors import EXIT_CODES
 from cli.main import resumes as command_line
+from importer import hook, inbox, outcomes, reader, unpack
+from importer.options import Options
 from importer.outcomes import REASONS
-from resumes import analyzer
+from resumes import analyzer, analyzer_guard, external_analyzer, filesystems, spreadsheet
+from resumes.analyzer import findings, kinds, schema, strict_json
 from resumes.analyzer.schema import HEADER, LAYOUTS, SECTION_TYPES
 from resumes.errors import ErrorCode, ResumesError
 from resumes.import_reasons import Reason, find_hint
+from resumes.rendering import book, branding, renderer
+from resumes.rendering.child import MAX_MEMORY_BYTES
+from resumes.rendering.page import CHARS_PER_TEXT, MAX_CHARS
+from resumes.search import query, words
 from resumes.settings import Settings
-from resumes.store import idempotency
+from resumes.store import idempotency, labels, search
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
+from resumes.store.postgresql.writer import PROOF_TIMEOUT_S
+from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from resumes.watched_names import OFFICE_LOCK, SYSTEM_FOLDERS, TEMPORARY
-from server import connections, deadlines, receiver, rendering_route, routes
+from server import connections, deadlines, metrics, receiver, rendering_route, routes, upload_route
 from server.openapi import document_bytes
 from server.request import STATUSES
 from tests.chaos import campaign
 from tests.chaos.campaign import FAILED
 from tests.support import pages
+from tui import themes
 from tui.keys import MODES
+from tui.screens.resumes import MAX_MARKED
 from tui.store_calls import REMEDIES
+from tui.widgets import window
 
 pytestmark = pytest.mark.docs
 
@@ -359,6 +371,7 @@ def test_the_pictures_are_those_of_this_checkout(
 
 
 SETTINGS: Final = Settings()
+IMPORTER: Final = Options()
 TIMEOUT: Final = f"{SETTINGS.client_timeout_s:g} s (`client_timeout_s`)"
 
 
@@ -383,6 +396,8 @@ SENTENCES: Final = {
         f"| request line | {size(receiver.TARGET_BYTES + 16)} |",
         f"| request headers | {size(receiver.HEAD_BYTES)}, {receiver.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
+        f"| uploaded file | {size(upload_route.MAX_BYTES)} |",
+        f"{upload_route.MAX_UPLOADS} uploads are not finished in this API process",
         f"| TLS handshake | {TIMEOUT} |",
         f"the first byte of a later request | {TIMEOUT} |",
         f"| pause before the next part of the body | {TIMEOUT} |",
@@ -396,6 +411,75 @@ SENTENCES: Final = {
         f"waits {deadlines.STOP_S:g} to {deadlines.STOP_S + 1:g} s for the rest of each incomplete request",
     ],
     "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of each failed, held or duplicate file"],
+    "importing.md": [
+        f"`max_body_bytes` ({size(SETTINGS.max_body_bytes)}) |",
+        f"| size of a document | `max_file_bytes` ({size(SETTINGS.max_file_bytes)}) |",
+        f"picked up and wait for the analyzer | {inbox.MAX_DOCUMENTS} |",
+        f"| resumes in a bundle | {IMPORTER.limits.max_parts:,} |",
+        f"| members in a zip | {IMPORTER.limits.max_members:,} |",
+        f"for `--settle` seconds ({IMPORTER.settle_s:g} by default)",
+        f"for {reader.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle` seconds or for one minute",
+        f"would leave less than {size(filesystems.DISK_FLOOR_BYTES)} free",
+        f"names at most {unpack.MAX_SKIPPED} skipped members",
+        f"up to {outcomes.MAX_LISTED_ITEMS:,} resumes with their outcomes, or fewer if the list would "
+        f"exceed {size(outcomes.MAX_LISTED_CHARS)}",
+        f"If {IMPORTER.tuning.helper_from:,} or more files are waiting",
+        f"up to {hook.MAX_ACCOUNTS:,} accounts with files in the batch",
+        f"lists up to {hook.MAX_FILES:,} files",
+        f"(up to {size(hook.KEPT_BYTES)} of each stream, and up to {hook.MAX_LOGGED_LINES} lines",
+    ],
+    "finding.md": [
+        f"first {words.MAX_GROUP_CHARS:,} characters of each part ({words.MAX_NAME_CHARS:,} of",
+        f"at most {words.MAX_TOKENS:,} different words",
+        f"at most {query.MAX_TERMS} words and phrases, and at most {query.MAX_QUERY_CHARS} characters",
+        f"next to each other at most {query.MAX_REPEATS} times",
+        f"up to {labels.MAX_LABEL_CHARS} printable characters",
+    ],
+    "format.md": [
+        f"| a string | {kinds.MAX_TEXT_CHARS:,} characters |",
+        f"| items in a section | {schema.MAX_ITEMS} |",
+        f"| entries in any other list | {kinds.MAX_LIST_ENTRIES} |",
+        f"including unknown fields | {findings.MAX_WARNINGS:,} |",
+        f"more than {strict_json.MAX_DEPTH} levels of nesting, more than {strict_json.MAX_VALUES:,} "
+        f"values, or more than {strict_json.MAX_FIELDS:,} fields",
+        f"reports up to {findings.MAX_REPORTED} problems",
+        f"reports up to {findings.MAX_REPORTED} warnings",
+    ],
+    "pdf.md": [
+        f"| text of a resume | {MAX_CHARS:,} characters; each text field counts as "
+        f"{CHARS_PER_TEXT} characters more",
+        f"| time to generate one PDF | {renderer.TIMEOUT_S:g} seconds; over HTTP",
+        f"| memory of the renderer | {size(MAX_MEMORY_BYTES)} |",
+    ],
+    "exports.md": [
+        f"up to {book.MAX_RESUMES} resumes",
+        f"truncated after {spreadsheet.MAX_CELL_CHARS:,} characters",
+    ],
+    "branding.md": [
+        f"at most {size(branding.MAX_LOGO_BYTES)}",
+        f"at most {branding.MAX_PIXELS:,} pixels wide and high",
+        f"at most {branding.MAX_ELEMENTS:,} elements",
+        f"at most {branding.MAX_LINES} lines of contact details",
+        f"at most {branding.MAX_TEXT_CHARS} characters long",
+    ],
+    "guides/analyzer.md": [
+        f"(niceness {analyzer_guard.NICENESS})",
+        f"may use {external_analyzer.MEMORY_MIB // 1024} GiB of memory",
+        f"at most {external_analyzer.MAX_SAID_CHARS} characters",
+    ],
+    "operations.md": [
+        f"less than {size(filesystems.DISK_FLOOR_BYTES)} is free on the store's disk",
+        f"wait up to {WRITE_DEADLINE_S:g} seconds while the service tries to reconnect",
+        f"may take up to {PROOF_TIMEOUT_S:g} more seconds",
+        f"After {search.TIMEOUT_S * 1000:g} ms",
+        f"cached for {metrics.CACHE_S:g} seconds, or for {metrics.CACHE_TIMES} times as long",
+    ],
+    "guides/proxies.md": [f"[up to {PROOF_TIMEOUT_S:g} s more]"],
+    "terminal.md": [
+        f"({themes.ROOM_CELLS} columns or more)",
+        f"keeps at most {window.MAX_ROWS:,} rows",
+        f"match the filter, up to {MAX_MARKED:,}",
+    ],
 }
 
 
