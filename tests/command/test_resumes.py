@@ -186,6 +186,22 @@ def test_unknown_fields_are_shown_and_exported_in_their_own_notation(
     assert json.loads(shown)["isImported"] is True
 
 
+def test_an_export_is_indented_unless_that_made_it_too_large_to_import(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    skills = {"column": 0, "items": [{"tags": ["abcdef"] * 200}] * 500}
+    store_resumes(acme.home, a_resume("Ada"), a_resume("Bo", sections={"skills": skills}))
+
+    acme.succeeds("export", "--all", "--to", str(tmp_path / "out"))
+
+    small, large = (
+        (tmp_path / "out" / f"{name}Resume.json").read_bytes() for name in ("Ada", "Bo")
+    )
+    assert small.startswith(b'{\n  "header": {\n')
+    assert large.count(b"\n") == 1
+    assert parse(large).name == "Bo"
+
+
 def test_months_are_shown_and_exported_as_the_account_counted_them(acme: CommandLine) -> None:
     acme.succeeds("accounts", "set", "acme", "--first-month", "1")
     dates = {"fromYear": 2024, "fromMonth": 1, "toYear": 2025, "toMonth": 6}

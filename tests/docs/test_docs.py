@@ -37,14 +37,26 @@ from resumes.store.postgresql.writer import PROOF_TIMEOUT_S
 from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from resumes.watched_names import OFFICE_LOCK, SYSTEM_FOLDERS, TEMPORARY
-from server import connections, deadlines, metrics, receiver, rendering_route, routes, upload_route
+from server import (
+    connections,
+    deadlines,
+    health,
+    metrics,
+    receiver,
+    rendering_route,
+    routes,
+    upload_route,
+)
 from server.openapi import document_bytes
 from server.request import STATUSES
 from tests.chaos import campaign
 from tests.chaos.campaign import FAILED
 from tests.support import pages
 from tui import themes
+from tui.deletions import GRACE_S
 from tui.keys import MODES
+from tui.screens.accounts import AccountsScreen
+from tui.screens.base import ListScreen
 from tui.screens.resumes import MAX_MARKED
 from tui.store_calls import REMEDIES
 from tui.widgets import window
@@ -376,7 +388,7 @@ TIMEOUT: Final = f"{SETTINGS.client_timeout_s:g} s (`client_timeout_s`)"
 
 
 def as_word(number: float) -> str:
-    return {0.75: "three quarters"}[number]
+    return {0.75: "three quarters", 2: "two", 5: "five", 10: "ten"}[number]
 
 
 def size(size_bytes: int) -> str:
@@ -468,6 +480,8 @@ SENTENCES: Final = {
         f"at most {external_analyzer.MAX_SAID_CHARS} characters",
     ],
     "operations.md": [
+        f"the store cannot be read within {health.PROBE_S:g} seconds",
+        f"does not reach the disk within {health.PROBE_S:g} seconds",
         f"less than {size(filesystems.DISK_FLOOR_BYTES)} is free on the store's disk",
         f"wait up to {WRITE_DEADLINE_S:g} seconds while the service tries to reconnect",
         f"may take up to {PROOF_TIMEOUT_S:g} more seconds",
@@ -479,6 +493,9 @@ SENTENCES: Final = {
         f"({themes.ROOM_CELLS} columns or more)",
         f"keeps at most {window.MAX_ROWS:,} rows",
         f"match the filter, up to {MAX_MARKED:,}",
+        f"Visible rows are refreshed every {as_word(ListScreen.REFRESH_S)} seconds; accounts and "
+        f"findings are refreshed every {as_word(AccountsScreen.REFRESH_S)} seconds",
+        f"For {as_word(GRACE_S)} seconds after you delete a resume",
     ],
 }
 

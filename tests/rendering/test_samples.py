@@ -252,6 +252,32 @@ def test_pages_are_numbered_from_the_second_on(renderer: Renderer, layout: str) 
     assert numbers == [[], *([f"{number}/{len(numbers)}"] for number in range(2, len(numbers) + 1))]
 
 
+@pytest.mark.parametrize(("option", "points"), [(1, 9.0), (4, 10.8)])
+def test_a_last_page_with_little_text_is_avoided_by_a_slightly_smaller_text(
+    renderer: Renderer, option: int, points: float
+) -> None:
+    def measure(lines: int) -> tuple[int, float]:
+        """The number of pages, and the height of a line."""
+        document = with_section("experiences", {"bullets": ["line"] * lines})
+        document["style"] = {"fontSize": option}
+        pdf = draw(renderer, document, "single")
+        found = re.search(r'yMin="(.*?)".* yMax="(.*?)">line<', read_with_pdftotext(pdf, "-bbox"))
+        assert found is not None
+        return len(Pdf(pdf).reader.pages), float(found[2]) - float(found[1])
+
+    _, full = measure(35)
+    smaller = []
+    for lines in range(36, 70):
+        pages, height = measure(lines)
+        if pages == 2:
+            break
+        if height < full - 0.01:
+            smaller.append(height / full)
+    assert height == pytest.approx(full)  # a smaller text would not have spared the page
+    assert len(smaller) > 1
+    assert min(smaller) >= max(0.88, 8 / points) - 0.001
+
+
 @pytest.mark.parametrize("layout", ["double", "polished", "multicolumn"])
 def test_in_languages_from_right_to_left_columns_are_mirrored(
     renderer: Renderer, layout: str
