@@ -30,7 +30,7 @@ from resumes.rendering.child import MAX_MEMORY_BYTES
 from resumes.rendering.page import CHARS_PER_TEXT, MAX_CHARS
 from resumes.search import query, words
 from resumes.settings import Settings
-from resumes.store import idempotency, labels, search
+from resumes.store import idempotency, labels, row_bounds, search
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.store.postgresql.writer import PROOF_TIMEOUT_S
@@ -488,6 +488,7 @@ SENTENCES: Final = {
         f"After {search.TIMEOUT_S * 1000:g} ms",
         f"cached for {metrics.CACHE_S:g} seconds, or for {metrics.CACHE_TIMES} times as long",
     ],
+    "backups.md": [f"less than {row_bounds.MAX_CLOCK_ERROR_US // row_bounds.YEAR_US} years ahead"],
     "guides/proxies.md": [f"[up to {PROOF_TIMEOUT_S:g} s more]"],
     "terminal.md": [
         f"({themes.ROOM_CELLS} columns or more)",

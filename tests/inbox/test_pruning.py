@@ -99,6 +99,7 @@ OURS = [
     "cv-000641f5e2a3b4c5d6e7f809.ndjson",
     "cv-0123abcd.json.gz",
     "cv-0123abcd.zip",
+    "cv-0123abcd.pdf",
     "über 1-0123abcd.jsonl.gz",
 ]
 STRANGERS = [
@@ -108,7 +109,8 @@ STRANGERS = [
     "cv-0123ABCD.json",
     "cv-0123abcd.json.part",
     "cv-0123abcd.report.txt",
-    "cv-0123abcd.pdf",
+    "cv-0123abcd.png",
+    "ada-lovelace.json",
     "cv-0123abcd",
     "-0123abcd.json",
     "notes.txt",
@@ -143,6 +145,7 @@ def test_files_and_folders_of_strangers_stay_and_do_not_use_up_the_bound(root: P
     put(root, *(f"2025-01-01/{name}" for name in OURS))
 
     assert prune(root, 0, at_most=len(OURS)) == (len(OURS), [])
+    assert prune(root, 0) == (0, [])
 
     assert names_below(root) == before
 
