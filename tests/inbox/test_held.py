@@ -459,10 +459,11 @@ def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(in
 def test_a_file_that_has_just_failed_is_not_missing_yet(inbox: Inbox, failed: Path) -> None:
     failed.unlink()
     rest(inbox.root)
+    inbox.clock.advance(9)
     importer = inbox.importer(settle_s=0)
     importer.round()
     assert len(inbox.rows()) == 1
-    inbox.clock.advance(11)
+    inbox.clock.advance(2)
     importer.round()
     assert inbox.rows() == []
 
