@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
@@ -29,7 +29,12 @@ from resumes.store.postgresql.connection import (
     explain,
     postgres_engine,
 )
-from resumes.store.postgresql.store import BEGIN, LONG_TIMEOUT_S, RANDOM_PAGE_COST
+from resumes.store.postgresql.store import (
+    BEGIN,
+    LONG_TIMEOUT_S,
+    RANDOM_PAGE_COST,
+    set_page_cost,
+)
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
 from resumes.store.write_queue import LostRace
@@ -376,6 +381,26 @@ def test_a_role_without_rights_sets_its_own(server: Server, owns: bool) -> None:
     open_store(url).close()
     assert cost(url) == RANDOM_PAGE_COST
     assert cost(server.url(name)) != RANDOM_PAGE_COST
+    server.drop_database(name)
+
+
+def test_a_server_that_goes_while_the_cost_is_set_is_no_internal_error(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = server.make_database()
+    is_ended = []
+
+    def end_connection(connection: Connection) -> None:
+        if not is_ended:
+            is_ended.append(driver(connection).info.backend_pid)
+            server.execute(f"SELECT pg_terminate_backend({is_ended[0]}, 5000)")
+        set_page_cost(connection)
+
+    monkeypatch.setattr("resumes.store.postgresql.store.set_page_cost", end_connection)
+    with pytest.raises(StoreUnavailable):
+        open_store(server.url(name))
+    assert server.execute("SELECT to_regclass('resumes')", database=name) == [(None,)]
+    open_store(server.url(name)).close()
     server.drop_database(name)
 
 

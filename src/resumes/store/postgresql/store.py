@@ -175,6 +175,8 @@ def set_page_cost(connection: Connection) -> None:
             for statement in connection.execute(alter).scalars():
                 driver(connection).execute(statement)
     except DRIVER_ERRORS as error:
+        if connection.invalidated:  # the server is gone, and the caller's transaction with it
+            raise
         logger.info("Could not set random_page_cost: %s", error)
 
 
