@@ -224,7 +224,10 @@ def find_state(connection: Connection, label: str) -> str:
     try:
         return migrations.find_state(connection, label)
     except StoreIncompatible:
-        oldest = text("SELECT value FROM store_facts WHERE name = 'oldest_program'")
+        # An incomplete copy without a version has no row here.
+        oldest = text(
+            "SELECT value FROM store_facts, alembic_version WHERE name = 'oldest_program'"
+        )
         if "store_facts" in tables and (
             connection.execute(oldest).scalar() in migrations.list_revisions()
         ):
