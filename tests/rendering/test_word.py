@@ -110,7 +110,8 @@ def assert_whole(word: Word, document: dict[str, Any]) -> None:
     head, found = lines[: min(starts, default=len(lines))], []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         found.append((lines[start][1], "\n".join(text for _, text in lines[start:end])))
-    assert absent(header_of(document), "\n".join([name, *(text for _, text in head)])) == []
+    shown = "\n".join([name, *(text for _, text in head)])
+    assert absent(header_of(document), shown) == [], "rendering/word.py: header"
     sections = sections_of(document)
     assert [fold(heading) for heading, _ in found] == [fold(each.heading) for each in sections]
     for section, (_, text) in zip(sections, found, strict=True):

@@ -23,7 +23,9 @@ ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}
 
 EACH_SAMPLE: Final = [
-    pytest.param(name, marks=() if re.search("-(ar|de|hi|ja|uk)$", name) else pytest.mark.slow)
+    pytest.param(
+        name, marks=() if re.search("^all-26-|-(ar|de|hi|ja|uk)$", name) else pytest.mark.slow
+    )
     for name in SAMPLES
 ]
 EACH_LAYOUT: Final = [
