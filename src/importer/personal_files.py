@@ -162,6 +162,8 @@ def _is_unread_bundle(body: bytes) -> bool:
 
 def _examine_document(path: Path, body: bytes, search: Search) -> PersonalFile | None:
     """Return the document if the ledger, or else its name or text, attributes it to the person."""
+    if files.digest(body) in search.digests:
+        return PersonalFile(path, Action.ERASE)  # a newer version has replaced its resume
     held = HELD_NAME.fullmatch(path.name)
     is_theirs = search.documents.get(held[1][-8:] if held else end_of(path.name))
     if is_theirs is None:

@@ -552,6 +552,26 @@ def test_doctor_says_how_many_documents_wait_and_how_long_they_take(
     assert "documents" not in told
 
 
+def test_documents_of_replaced_and_deleted_resumes_are_forgotten_too(
+    analyzing: CommandLine,
+) -> None:
+    analyzing.succeeds("list", "--filter", "ida")  # the resumes are in the index
+    analyzing.succeeds("accounts", "set", "acme", "--on-newer", "replace")
+    for text in ("first", "second"):
+        drop(analyzing, **{text: f"Ida ida@example.org {text}"})
+    drop(analyzing, gone="Eva eva@example.org, not ida@example.org")
+    (ida, gone) = analyzing.answers("list", "--json")["resumes"]
+    assert ida["title"].startswith("Ida")
+    analyzing.succeeds("delete", gone["id"], "--yes")
+
+    told = analyzing("forget", "ida@example.org", "--yes")
+
+    # Nothing tells whose the deleted resume was, so its document is named.
+    [left] = re.findall(r"^(\S+) may name the person", told.stderr, re.MULTILINE)
+    assert "/gone-" in left
+    assert [str(path) for path in (analyzing.home / "inbox").rglob("*.pdf")] == [left]
+
+
 def test_a_forgotten_person_leaves_no_documents(analyzing: CommandLine) -> None:
     analyzing.succeeds("plans", "set", "small", "--max-resumes", "2")
     analyzing.succeeds("accounts", "set-plan", "acme", "small")

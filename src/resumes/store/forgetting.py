@@ -255,19 +255,22 @@ def find_documents(
 
     The keys are the ends of the claims' IDs, which are in the documents' file names. If a document
     was imported, its resume determines whether it belongs to the person, otherwise the analyzer's
-    output.
+    output. A document whose resume was deleted before is left out, because nothing tells whose it is.
     """
     found: dict[str, bool] = {}
     name = imported_files.c.name
     of_documents = or_(*(name.ilike(f"%{ending}") for ending in DOCUMENTS))
     columns = imported_files.c["claim_id", "name", "outcome", "resume_id", "source"]
     for account_id in account_ids:
-        page = select(*columns).where(imported_files.c.account_id == account_id, of_documents)
+        stored = looked_up(resumes.c.id, resumes, account_id, imported_files.c.resume_id)
+        page = select(*columns, stored.label("stored_id")).where(
+            imported_files.c.account_id == account_id, of_documents
+        )
         rows = iter_in_pages(store.fetch, page, [imported_files.c.claim_id], page_rows=PAGE_ROWS)
         for row in rows:
             # True if an earlier call cleared the row, but could not remove the file.
             was_erased = row.resume_id is not None and row.name == nameless(row.name)
-            if row.resume_id is not None or row.source:
+            if was_erased or row.stored_id is not None or row.source:
                 is_known = was_erased or row.resume_id in resume_ids
                 found[row.claim_id[-8:]] = is_known or bool(row.source and is_theirs(row.source))
     return found
