@@ -33,9 +33,9 @@ from resumes.store.forgotten import Subject, SubjectKind, subjects_of
 from resumes.watched_folder import DONE, DUPLICATE, FAILED, HELD, HELD_NAME, end_of
 from resumes.watched_names import (
     REPORT,
-    SkipReason,
     find_extension,
     is_document,
+    is_hidden,
     is_hidden_or_temporary,
 )
 
@@ -133,7 +133,7 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
         return PersonalFile(path, Action.CANNOT if _is_unread_bundle(body) else Action.ERASE)
     try:
         opened = unpack.unpack(path.name, body, search.limits)
-        theirs, others, skipped = [], 0, opened.skipped
+        theirs, others = [], 0
         for part in opened.parts:
             if search.is_theirs(part.body):
                 theirs.append(part.number)
@@ -141,13 +141,41 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
                 others += 1
     except CannotUnpack:
         return _listed(path, body, search)
+    is_zip = body.startswith(json_texts.ZIP_MAGICS)
+    unread = _count_unread(body, search, has_theirs=bool(theirs)) if is_zip else 0
     if not theirs:
-        # A picture, for example, which may show another person with the same name.
-        is_named = any(member.name in search.mentions for member in skipped.named)
-        return PersonalFile(path, Action.CANNOT) if is_named else None
-    unread = skipped.count - sum(each.why is not SkipReason.ENDING for each in skipped.named)
+        return PersonalFile(path, Action.CANNOT) if unread else None
     action = Action.REWRITE if others or unread else Action.ERASE
     return PersonalFile(path, action, theirs, others, unread)
+
+
+def _count_unread(body: bytes, search: Search, *, has_theirs: bool) -> int:
+    """Return how many members of a zip archive may be the person's, but contain no readable JSON.
+
+    A member may be if its name or content mentions the person. In an archive with resumes of the
+    person, so may all pictures, documents and the like.
+    """
+    archive, members, _ = unpack.open_archive(body, search.limits)
+    to_read = {id(member.info): member for member in members if member.obstacle is None}
+    count, left_bytes = 0, search.limits.max_file_bytes
+    for info in archive.infolist():
+        if info.is_dir():
+            continue
+        member, content = to_read.get(id(info)), b""
+        with contextlib.suppress(*unpack.DAMAGED), archive.open(info) as file:
+            content = file.read(left_bytes)
+        left_bytes -= len(content)
+        if member is not None:
+            with contextlib.suppress(CannotUnpack):
+                is_by_line = member.extension in unpack.LINES
+                json_texts.unpack_content(content, search.limits, is_by_line=is_by_line)
+                continue
+        name = unpack.decoded(info, info.filename)
+        is_other_type = find_extension(name) is None and not any(map(is_hidden, name.split("/")))
+        is_possible = has_theirs and is_other_type
+        if is_possible or name in search.mentions or search.mentions.may_be_in(content):
+            count += 1
+    return count
 
 
 def _is_unread_bundle(body: bytes) -> bool:
@@ -247,6 +275,8 @@ def _zip_without(body: bytes, search: Search) -> bytes:
                 content = archive.read(info)
             except unpack.DAMAGED:  # or encrypted
                 raise json_texts.invalid_archive("A member of it cannot be read") from None
+            if info.is_dir() and unpack.decoded(info, info.filename) in search.mentions:
+                continue
             if member := to_read.get(id(info)):
                 is_by_line = member.extension in unpack.LINES
                 with contextlib.suppress(CannotUnpack):  # not JSON, so nothing in it was imported

@@ -205,7 +205,7 @@ def _judge(info: ZipInfo) -> Member | SkippedMember | None:
     """Return the member, the reason why its name prevents its import, or None for a folder."""
     # `filename` would end at a NUL character.
     name = info.orig_filename
-    shown = escaped(_decoded(info, name)[: MAX_PLACE_CHARS + 1])
+    shown = escaped(decoded(info, name)[: MAX_PLACE_CHARS + 1])
     if len(shown) > MAX_PLACE_CHARS:
         shown = f"{shown[:MAX_PLACE_CHARS]}…"
     if not info.flag_bits & _UTF_8:
@@ -230,10 +230,10 @@ def _find_label(info: ZipInfo, name: str, folder: str) -> str | None:
     name in the archive, but has the same length."""
     at = name.find(folder)
     folder = info.orig_filename[at : at + len(folder)]
-    return label_of_folder(escaped(_decoded(info, folder)))
+    return label_of_folder(escaped(decoded(info, folder)))
 
 
-def _decoded(info: ZipInfo, name: str) -> str:
+def decoded(info: ZipInfo, name: str) -> str:
     """Return the name, or a part of it, as UTF-8 if it is valid: macOS does not set the flag."""
     if not info.flag_bits & _UTF_8:
         with contextlib.suppress(UnicodeError):

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import random
+import re
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -411,6 +412,28 @@ def test_a_picture_beside_the_resume_is_named_since_it_may_be_of_the_person(
     said = acme("forget", EMAIL, "--yes")
     assert (said.exit_code, "1 file that may be the person's" in said.output) == (1, True)
     assert mentions(acme.home) == []
+
+
+def test_members_that_are_not_imported_are_searched_and_folders_named_after_the_person_go(
+    acme: CommandLine,
+) -> None:
+    folder = {f"{NAME}/": b"", f"{NAME}/cv.json": theirs()}
+    unread = {
+        "cv.json~": theirs(),
+        "#recycle/cv.json": theirs(),
+        "../cv.json": theirs(),
+        "cv.json.gz": gzip.compress(theirs()),
+        "cut.json": b"[" + theirs()[:-2],
+        ".other.json": other(2),
+    }
+    bodies_in(acme, dirs_zip=zipped({**folder, "other.json": other(1)}))
+    bodies_in(acme, theirs_zip=zipped({"cv.json": theirs(1), **unread, "a.json": other(3)}))
+    bodies_in(acme, others_zip=zipped({**unread, "a.json": other(4)}))
+    told = acme("forget", EMAIL, "--yes")
+    assert told.exit_code == 1
+    assert re.findall(r"/(\w+)-\w+\.zip has 5 files that may be", told.stderr) == ["theirs"]
+    assert re.findall(r"/(\w+)-\w+\.zip may name the person", told.stderr) == ["others"]
+    assert {name[:4] for name in mentions(acme.home / "inbox/_done")} == set()
 
 
 def test_an_archive_that_cannot_be_read_ends_neither_the_search_nor_the_erasure(
