@@ -52,6 +52,10 @@ MAX_INFLATED_BYTES: Final = 64 * 1024 * 1024
 INFLATED_STEP_BYTES: Final = 1024
 """How much of a compressed file is inflated at once; of a damaged one, what precedes is searched."""
 
+MAX_SOUGHT_CHARS: Final = 320
+"""Files are searched for the words at the beginning of a longer name, and not for a longer address:
+each character can cost a step at each byte of a file."""
+
 _WORDS: Final = re.compile(r"[^\W_]+")
 _SEPARATOR: Final = r"[\W_]*+"
 
@@ -98,10 +102,11 @@ class Mentions:
         is_shared: bool = False,
     ) -> None:
         self.addresses = {folded_email(address) for address in addresses} - {""}
-        every = [_WORDS.findall(folded(name)) for name in names]
+        every = [_words_of(name) for name in dict.fromkeys(names)]
         # A single word may be a common word.
         orders = [order for words in every if len(words) > 1 for order in (words, words[::-1])]
-        shown = () if is_shared else self.addresses
+        found = () if is_shared else self.addresses
+        shown = [address for address in found if len(address) <= MAX_SOUGHT_CHARS]
         # A file's name can contain them as a part of a word, but in a file they stand alone.
         self._pattern = _any_of(*ids, *map(re.escape, shown), *map(_SEPARATOR.join, orders))
         self._alone = _any_of(*ids, *map(_address_pattern, shown), *map(_name_pattern, orders))
@@ -128,6 +133,12 @@ class Mentions:
         if isinstance(value, list):
             return [each for each in value if self.without(each) == each]
         return None if isinstance(value, str) and value in self else value
+
+
+def _words_of(name: str) -> list[str]:
+    text = folded(name)
+    words = _WORDS.findall(text[:MAX_SOUGHT_CHARS])
+    return words if len(text) <= MAX_SOUGHT_CHARS else words[:-1]
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
