@@ -258,6 +258,23 @@ def test_one_account_forgets_and_another_does_not(acme: CommandLine, tmp_path: P
     assert len(left) == 2
 
 
+def test_files_in_a_folder_that_another_account_took_over_stay_with_their_account(
+    acme: CommandLine,
+) -> None:
+    def done() -> list[str]:
+        return sorted(path.name[:5] for path in (acme.home / "inbox/_done").rglob("*.json"))
+
+    bodies_in(acme, first_json=of(NAME, EMAIL))
+    acme.succeeds("accounts", "rename", "acme", "zeta")
+    acme.succeeds("accounts", "create", "acme", "--force")
+    bodies_in(acme, other_json=of(NAME, EMAIL))
+    assert done() == ["first", "other"]
+    acme.succeeds("forget", EMAIL, "--account", "acme", "--yes")
+    assert done() == ["first"]
+    acme.succeeds("forget", EMAIL, "--account", "zeta", "--yes")
+    assert done() == []
+
+
 def test_what_cannot_be_written_again_is_named_and_is_a_failure(acme: CommandLine) -> None:
     folder = acme.home / "inbox/_failed/invalid_archive"
     folder.mkdir(parents=True)
