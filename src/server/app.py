@@ -122,7 +122,8 @@ class App:
             for name in FileType:
                 self._operations[f"{RESUMES}/*/{name}"] = {"GET": (name, pdf)}
         if settings.analyzer:
-            self._operations[UPLOAD] = {"POST": ("upload", UploadRoute(settings, store, routes))}
+            upload = UploadRoute(settings, store, routes, self.authenticator)
+            self._operations[UPLOAD] = {"POST": ("upload", upload)}
         # Paths that require no key.
         self._open: dict[str, tuple[str, Respond]] = {
             "/healthz": ("health", self._health.live),

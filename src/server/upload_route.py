@@ -27,6 +27,7 @@ from resumes.settings import Settings
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, IdempotencyKey, NewResume
+from server.auth import Authenticator
 from server.request import ClientGone, Headers, HttpError, Request
 from server.routes import LOW_DISK, Routes, answer_stored, find_key, find_label, in_thread, turn
 
@@ -60,8 +61,11 @@ STOPPED: Final = "The server is shutting down, so nothing was stored; try again 
 class UploadRoute:
     """Receives files and has up to `settings.analyzers` of them analyzed at once."""
 
-    def __init__(self, settings: Settings, store: Store, routes: Routes) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, routes: Routes, authenticator: Authenticator
+    ) -> None:
         self._store = store
+        self._authenticator = authenticator
         self._routes = routes
         self._analyzer = ExternalAnalyzer(settings)
         self._timeout_s = settings.analyzer_timeout_s
@@ -97,6 +101,8 @@ class UploadRoute:
             raise HttpError(503, LOW_DISK) from None
         finally:
             self._keys.discard(holder.key_id)
+        # The key may have been revoked during the minutes that this took.
+        holder = await self._authenticator.authenticate_async(request.headers)
         try:
             parsed = await self._routes.parse(output, holder)
         except InvalidInput as error:

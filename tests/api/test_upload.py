@@ -301,6 +301,20 @@ def test_the_quota_holds_for_what_was_analyzed_meanwhile(
         assert refusal(answer.result())[0] == 403
 
 
+@pytest.mark.engines
+def test_nothing_is_stored_for_a_key_that_is_revoked_meanwhile(
+    client: Client, place: Place, tmp_path: Path
+) -> None:
+    key = api_keys.create_key(place.store, client.account)
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(upload, client, b"%PDF wait", key=key.secret)
+        wait_until(lambda: told(tmp_path, "pid"))
+        api_keys.revoke_key(place.store, key.id)
+        (tmp_path / "go").touch()
+        assert refusal(answer.result()) == (401, "Invalid API key")
+    assert client.ids() == []
+
+
 def test_one_upload_of_a_key_and_as_many_as_there_is_room_for(
     client: Client, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
