@@ -1,5 +1,6 @@
 """House styles: what they show, what is refused, and that no file fails for them."""
 
+import os
 import re
 import struct
 import zlib
@@ -169,6 +170,14 @@ def test_what_is_broken_is_named_and_left_out(
     [problem] = found.problems
     assert problem.startswith(f"{tmp_path / 'branding' / 'acme' / name}: ")
     assert why in problem
+
+
+def test_a_pipe_in_place_of_a_logo_is_not_waited_for(tmp_path: Path) -> None:
+    put(tmp_path, "branding.toml", TOML)
+    os.mkfifo(tmp_path / "branding/acme/logo.svg")
+    found = load_branding(tmp_path, "acme")
+    assert found.brand["name"] == "Example Service"
+    assert [problem.rpartition(": ")[2] for problem in found.problems] == ["not a regular file"]
 
 
 @pytest.mark.parametrize("file_type", FileType)

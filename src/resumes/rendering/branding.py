@@ -4,7 +4,9 @@ Pages are rendered without a broken file, and `resumes doctor` reports it.
 """
 
 import base64
+import os
 import re
+import stat
 import tomllib
 import zlib
 from collections.abc import Mapping
@@ -85,7 +87,10 @@ def _load(folder: Path, seen: tuple[tuple[str, int, int], ...]) -> Branding:
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
-    with path.open("rb") as file:
+    # Otherwise, opening a pipe would wait for a program that writes to it.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("not a regular file")
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise ValueError(f"larger than {max_bytes // 1024} KiB")
