@@ -572,6 +572,17 @@ def test_documents_of_replaced_and_deleted_resumes_are_forgotten_too(
     assert [str(path) for path in (analyzing.home / "inbox").rglob("*.pdf")] == [left]
 
 
+def test_a_document_with_long_output_that_was_refused_is_named(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    output = {"sections": {"no": {"items": ["x" * 70_000]}}, "header": {"email": "ida@example.org"}}
+    command = json.dumps(an_analyzer(tmp_path, f"print({json.dumps(output)!r})"))
+    (acme.home / "config.toml").write_text(f"analyzer = {command}\nsettle_s = 0\n")
+    drop(acme, long="Ida ida@example.org")
+    told = acme("forget", "ida@example.org", "--yes")
+    assert re.findall(r"/(\w+)-\w+\.pdf may name the person", told.stderr) == ["long"]
+
+
 def test_a_forgotten_person_leaves_no_documents(analyzing: CommandLine) -> None:
     analyzing.succeeds("plans", "set", "small", "--max-resumes", "2")
     analyzing.succeeds("accounts", "set-plan", "acme", "small")
