@@ -176,6 +176,7 @@ def test_a_pipe_in_place_of_a_logo_is_not_waited_for(tmp_path: Path) -> None:
     put(tmp_path, "branding.toml", TOML)
     os.mkfifo(tmp_path / "branding/acme/logo.svg")
     found = load_branding(tmp_path, "acme")
+    assert found.brand is not None
     assert found.brand["name"] == "Example Service"
     assert [problem.rpartition(": ")[2] for problem in found.problems] == ["not a regular file"]
 

@@ -252,6 +252,7 @@ def test_pages_are_numbered_from_the_second_on(renderer: Renderer, layout: str) 
     assert numbers == [[], *([f"{number}/{len(numbers)}"] for number in range(2, len(numbers) + 1))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "points"), [(1, 9.0), (4, 10.8)])
 def test_a_last_page_with_little_text_is_avoided_by_a_slightly_smaller_text(
     renderer: Renderer, option: int, points: float

@@ -201,7 +201,6 @@ class _Erasure:
         self._known: dict[str, StoredPerson] = {}
         self._documents: dict[str, bool] = {}
         self._digests: set[bytes] = set()
-        self._owners: dict[str, set[str]] = {}
         owner = owner_of(store)
         roots = dict.fromkeys([settings.inbox.absolute(), *list_watched(settings.home)])
         self.away = [root for root in roots if not root.is_dir()]
@@ -222,9 +221,6 @@ class _Erasure:
             self._documents = forgetting.find_documents(
                 self._store, ids, self._known.keys(), is_theirs
             )
-            if self._scope:
-                everyone = list_accounts(self._store, include_closed=True)
-                self._owners = forgetting.find_owners(self._store, [each.id for each in everyone])
             found = (
                 file
                 for root in self._roots
@@ -259,7 +255,7 @@ class _Erasure:
         report = load_report(report_path(path))
         if not report and path.parts[-4:-3] == (DONE,):
             # Another account may have taken the folder over since.
-            owners = self._owners.get(end_of(path.name))
+            owners = forgetting.find_owners(self._store, end_of(path.name))
             return account.id in owners if owners else path.parent.name in account.folders
         return report.get("accountId") == account.id or f"-{account.id}-" in path.name
 

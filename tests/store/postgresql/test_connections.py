@@ -388,7 +388,7 @@ def test_a_server_that_goes_while_the_cost_is_set_is_no_internal_error(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = server.make_database()
-    is_ended = []
+    is_ended: list[int] = []
 
     def end_connection(connection: Connection) -> None:
         if not is_ended:
