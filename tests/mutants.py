@@ -126,7 +126,23 @@ AREAS: Final[Mapping[str, Area]] = {
             "api/test_upload.py::test_an_analyzer_is_ended_when_the_client_leaves",
         ),
     ),
-    "quota": Area(("resumes/store/creation.py",), ("store/test_creating.py",)),
+    "quota": Area(
+        ("resumes/store/creation.py",),
+        (
+            "store/test_creating.py",
+            "store/test_forgetting.py",
+            "store/test_imports.py",
+            "store/test_labels.py",
+            "store/test_versions.py",
+            "api/test_idempotency.py",
+            "api/test_upload.py",
+            "command/test_importing.py",
+            "inbox/test_dry_run.py",
+            "inbox/test_forgotten.py",
+            "inbox/test_versions.py",
+        ),
+        on_postgresql=("store/test_creating.py", "store/postgresql/test_writing.py"),
+    ),
     "importing": Area(
         tuple(
             f"importer/{name}.py"
