@@ -159,8 +159,7 @@ RANDOM_PAGE_COST: Final = "1.1"
 
 
 def set_page_cost(connection: Connection) -> None:
-    """Lower the planner's cost of random pages for this role in this database, in the caller's
-    transaction.
+    """Lower the cost of random pages for this role and database in the caller's transaction.
 
     Do nothing if a value is already set, or if the role is not allowed to change it.
     """
@@ -184,9 +183,6 @@ BEGIN_UPGRADE: Final = (
     # One process migrates the store; other processes wait for it at most this long.
     f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};SET LOCAL lock_timeout = '60s'"
 )
-
-LOCK: Final = "CREATE TABLE upgrade_lock ();DROP TABLE upgrade_lock"
-"""Waits for other transactions that create this table, which is dropped again: its name is the lock."""
 
 TABLES_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
 """How long an upgrade waits for the users of each table; meanwhile, other users queue behind it."""
@@ -224,12 +220,10 @@ def find_state(connection: Connection, label: str) -> str:
     try:
         return migrations.find_state(connection, label)
     except StoreIncompatible:
-        # An incomplete copy without a version has no row here.
-        oldest = text(
-            "SELECT value FROM store_facts, alembic_version WHERE name = 'oldest_program'"
-        )
+        # Without a version, the copy is incomplete, and this finds no row.
+        find = "SELECT value FROM store_facts, alembic_version WHERE name = 'oldest_program'"
         if "store_facts" in tables and (
-            connection.execute(oldest).scalar() in migrations.list_revisions()
+            connection.execute(text(find)).scalar() in migrations.list_revisions()
         ):
             return "current"
         raise
@@ -255,7 +249,9 @@ def lock_tables(connection: Connection) -> None:
 def upgrade_database(address: PostgresAddress) -> None:
     """Upgrade the store to the newest revision, unless another process does so first. After any error,
     the store is unchanged."""
-    engine = postgres_engine(address, timeout_s=UPGRADE_TIMEOUT_S, begin=f"{BEGIN_UPGRADE};{LOCK}")
+    # The name of this table is a lock: other upgrades that create it wait for this transaction.
+    begin = f"{BEGIN_UPGRADE};CREATE TABLE upgrade_lock ();DROP TABLE upgrade_lock"
+    engine = postgres_engine(address, timeout_s=UPGRADE_TIMEOUT_S, begin=begin)
 
     def upgrade() -> None:
         with engine.begin() as connection:

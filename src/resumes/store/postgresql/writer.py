@@ -1,8 +1,8 @@
 """Writer threads for PostgreSQL.
 
 One thread at a time commits the waiting create requests of several accounts together, but skips
-accounts that another transaction has locked. Skipped requests, and requests that were rolled back, go back to
-the queue. Like all other writes, they are then written account by account (docs/decisions/0027).
+accounts that another transaction has locked. Requests that were skipped or rolled back return to the
+queue. Like all other writes, they are then written account by account (docs/decisions/0027).
 
 Each caller is promised:
 - If a write is known to be rolled back because of a lost server or a race, it is retried until its
@@ -169,14 +169,13 @@ class PostgresWriter(WriteQueue):
         slow = now - SLOW_S
         may_share = not any(began > slow and some[0].may_share for began, some in self._batches)
         # One thread remains for accounts whose rows are not locked.
-        waits = [some[0].tries > 0 or began < slow for began, some in self._batches]
-        may_wait = sum(waits) < THREADS - 1
+        waits = sum(some[0].tries > 0 or began < slow for began, some in self._batches)
         behind = {write.owner for _, some in self._batches for write in some}
         shared: set[object] = set()
         for write in self._waiting:
             if (owner := write.owner) in behind:
                 continue
-            is_due = write.not_before <= now and (may_wait or not write.tries)
+            is_due = write.not_before <= now and (waits < THREADS - 1 or not write.tries)
             has_room = owner in shared or len(shared) < SHARED_ACCOUNTS
             if is_due and write.may_share and may_share and has_room:
                 shared.add(owner)
@@ -282,10 +281,9 @@ class PostgresWriter(WriteQueue):
         with self._engine.begin() as connection:
             if not self._is_sharded:  # else the number is another node's
                 try:
-                    found = driver(connection).execute(FIND_STATUS, [number])
+                    ((status, same),) = driver(connection).execute(FIND_STATUS, [number])
                 except psycopg.errors.InvalidParameterValue:
                     return False  # this server has not assigned that number yet
-                ((status, same),) = found
                 if status == "in progress":
                     raise TimeoutError("the transaction has not ended yet")
                 if status == "aborted":
