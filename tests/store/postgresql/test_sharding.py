@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import bindparam, func, select, text
 from sqlmodel import Session
 
 from resumes.errors import Conflict, StoreUnavailable
@@ -16,9 +16,10 @@ from resumes.store import Store, accounts, creation, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import PostgresAddress
 from resumes.store.creation import Creation
-from resumes.store.postgresql import sharding
+from resumes.store.postgresql import connection, loop_reader, sharding
 from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import ACCOUNT_TABLES, account_usage
+from resumes.store.statements import Prepared
 from resumes.store.store import as_write
 from tests.support.clocks import SteppingClock
 from tests.support.inbox.builders import FakeMonotonic, Inbox, Moment, die, killing_at, lines
@@ -158,6 +159,30 @@ def test_what_is_looked_for_in_all_accounts_is_found_in_those_that_answer(
     with pytest.raises(StoreUnavailable):
         store.fetch(asked)
     assert {*store.fetch_reachable(asked, owner)} == {(each.id,) for each in calm}
+
+
+def test_reads_of_a_lost_shard_delay_no_others(
+    store: Store, shards: Shards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_reader, "DEADLINE_S", 600.0)
+    monkeypatch.setattr(loop_reader, "ANSWER_TIMEOUTS_S", (60.0,))
+    monkeypatch.setattr(connection, "RETRY_DELAYS_S", (60.0,))
+    answers = Prepared(select(func.answers(bindparam("account_id"))))
+    lost, calm = make(store, "lost", "calm")
+
+    async def read(account: AccountInfo) -> list[tuple[object, ...]]:
+        return [*await store.fetch_async(answers, account_id=account.id)]
+
+    async def ask() -> None:
+        shards.lose(lost)
+        waiting = asyncio.create_task(read(lost))
+        async with asyncio.timeout(20):
+            for _ in range(20):
+                assert await read(calm) == [(True,)]
+        assert not waiting.done()
+        waiting.cancel()
+
+    asyncio.run(ask())
 
 
 def test_files_of_a_lost_shard_wait_in_the_inbox_while_others_are_imported(
