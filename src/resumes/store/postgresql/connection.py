@@ -338,6 +338,9 @@ _BY_CLASS: Final = {
 }
 
 
+_LOST_WORKER: Final = ("MarkRemoteTransactionFailed", "CheckRemoteTransactionsHealth")
+
+
 def classify_error(error: BaseException) -> ErrorClass:
     """Return the class of a driver's error or of a LostRace."""
     cause: Any = getattr(error, "orig", error)
@@ -349,6 +352,9 @@ def classify_error(error: BaseException) -> ErrorClass:
         return ErrorClass.UNAVAILABLE if is_lost else ErrorClass.OTHER
     # A standby rejects the setting READ WRITE with the code of unsupported statements.
     if state == "0A000" and cause.diag.source_function == "call_bool_check_hook":
+        return ErrorClass.UNAVAILABLE
+    # Citus has lost the worker of the transaction's account, and has rolled the transaction back.
+    if state == "XX000" and cause.diag.source_function in _LOST_WORKER:
         return ErrorClass.UNAVAILABLE
     return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], ErrorClass.OTHER)
 
