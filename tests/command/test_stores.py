@@ -176,7 +176,7 @@ def test_a_server_without_the_extension_distributes_nothing(
 ) -> None:
     there = shared_postgres.url(shared_postgres.make_database())
     said = acme.fails(1, "--database", there, "db", "upgrade", "--distribute")
-    assert "does not have the extension citus: see docs/sharding.md" in said
+    assert "lacks the extension citus: see docs/sharding.md" in said
     assert "Tables distributed" not in acme("--database", there, "db", "upgrade").stderr
 
 

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import psycopg
@@ -348,14 +347,6 @@ def test_a_statement_that_the_server_does_not_support_is_no_outage_unless_the_se
         ):
             one.execute(text("SELECT 1"))
         assert classify_error(refused.value) is ErrorClass.UNAVAILABLE
-
-
-def test_a_worker_that_citus_has_lost_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    error = psycopg.errors.InternalError_("failure on connection marked as essential: host:5432")
-    assert classify_error(error) is ErrorClass.OTHER
-    sent = SimpleNamespace(source_function="MarkRemoteTransactionFailed")
-    monkeypatch.setattr(type(error), "diag", sent)
-    assert classify_error(error) is ErrorClass.UNAVAILABLE
 
 
 COST = "SELECT setting FROM pg_settings WHERE name = 'random_page_cost'"

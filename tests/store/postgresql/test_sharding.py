@@ -23,9 +23,10 @@ from resumes.store.statements import Prepared
 from resumes.store.store import as_write
 from tests.support.clocks import SteppingClock
 from tests.support.inbox.builders import FakeMonotonic, Inbox, Moment, die, killing_at, lines
-from tests.support.postgres import count_transactions
+from tests.support.postgres import Server, count_transactions, find_backends
 from tests.support.resumes import a_document, a_resume
 from tests.support.store.builders import listed_ids, made_ids
+from tests.support.waiting import wait_until
 
 EXTENSION = """
     CREATE TABLE pg_dist_partition (logicalrelid regclass, beside text);
@@ -113,6 +114,31 @@ def test_what_a_lost_shard_keeps_waiting_holds_no_thread_and_is_done_once_it_is_
     assert made == [listed_ids(store, each) for each in lost]
     assert len(listed_ids(store, calm)) == 20
     assert accounts.list_wrong(store) == []
+
+
+def test_s17_frozen_shards_leave_a_thread_to_the_others(
+    store: Store, url: str, server: Server
+) -> None:
+    *frozen, calm = make(store, *(f"frozen-{number}" for number in range(THREADS)), "calm")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;"
+            "CREATE TRIGGER sleeps BEFORE INSERT ON resumes FOR EACH ROW"
+            " WHEN (NEW.label = 'slow') EXECUTE FUNCTION sleep()"
+        )
+    slow = a_resume()._replace(label="slow")
+    with ThreadPoolExecutor(len(frozen)) as pool:
+        calls = [
+            pool.submit(creation.create, store, each.id, [slow], deadline_s=1) for each in frozen
+        ]
+        asleep = "wait_event = 'PgSleep'"
+        wait_until(lambda: len(find_backends(server, asleep)) == len(frozen))
+        made = creation.create(store, calm.id, [a_resume()], deadline_s=4)
+        for backend in find_backends(server, asleep):
+            server.execute(f"SELECT pg_terminate_backend({backend})")
+    assert made_ids(made) == listed_ids(store, calm)
+    assert [type(call.exception()) for call in calls] == [StoreUnavailable] * len(frozen)
 
 
 def test_a_write_that_waited_in_vain_says_why_and_those_of_other_accounts_are_done(
@@ -249,7 +275,7 @@ def test_an_importer_ends_and_begins_while_files_of_a_lost_shard_are_under_way(
 
 def test_only_a_server_with_the_extension_distributes_and_each_table_once(url: str) -> None:
     open_store(url).close()
-    with pytest.raises(Conflict, match="does not have the extension citus"):
+    with pytest.raises(Conflict, match="lacks the extension citus"):
         sharding.distribute(PostgresAddress(url))
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(EXTENSION)

@@ -533,7 +533,7 @@ AT_FAULT = (StoreUnavailable, r"cannot be used: no \(STATE\)")
         ("57014", StoreUnavailable, "busy"),
         ("53100", StoreUnavailable, "full, so nothing was done"),
         ("22001 22P02 23502 23503 23514 54000 P0001", *REFUSED_VALUES),
-        ("0A000 42501 42P01 XX000", *AT_FAULT),  # of no values
+        ("0A000 42501 42P01 XX001", *AT_FAULT),  # of no values
     ],
 )
 def test_what_waiting_does_not_mend_soon_is_told_at_once_and_not_sent_again(
@@ -622,7 +622,11 @@ def test_s7_a_row_that_is_refused_takes_no_other_of_its_shared_transaction_along
 
 @pytest.mark.parametrize(
     ("state", "error", "told"),
-    [("22001", StatementRefused, 0), ("57P01", StoreUnavailable, 2)],  # 57P01: the server is gone
+    [
+        ("22001", StatementRefused, 0),
+        ("57P01", StoreUnavailable, 2),  # the server is gone
+        ("XX000", StoreUnavailable, 2),  # Citus has lost a worker
+    ],
 )
 def test_s7_a_write_whose_time_is_over_gets_the_servers_error_but_not_that_of_another_account(
     store: Store,

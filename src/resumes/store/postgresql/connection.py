@@ -329,6 +329,7 @@ _BY_STATE: Final = {
     "53100": ErrorClass.DISK_FULL,
     "55P03": ErrorClass.BUSY,  # lock_timeout
     "57014": ErrorClass.BUSY,  # statement_timeout
+    "XX000": ErrorClass.UNAVAILABLE,  # an internal error, such as that Citus has lost a worker
 }
 _BY_CLASS: Final = {
     # Failed connections, and servers that are stopping, starting or out of resources.
@@ -336,9 +337,6 @@ _BY_CLASS: Final = {
     # Values, constraints, limits such as the size of an index entry, and triggers.
     **dict.fromkeys(("21", "22", "23", "44", "54", "P0"), ErrorClass.REFUSED),
 }
-
-
-_LOST_WORKER: Final = ("MarkRemoteTransactionFailed", "CheckRemoteTransactionsHealth")
 
 
 def classify_error(error: BaseException) -> ErrorClass:
@@ -353,9 +351,6 @@ def classify_error(error: BaseException) -> ErrorClass:
     # A standby rejects the setting READ WRITE with the code of unsupported statements.
     if state == "0A000" and cause.diag.source_function == "call_bool_check_hook":
         return ErrorClass.UNAVAILABLE
-    # Citus has lost the worker of the transaction's account, and has rolled the transaction back.
-    if state == "XX000" and cause.diag.source_function in _LOST_WORKER:
-        return ErrorClass.UNAVAILABLE
     return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], ErrorClass.OTHER)
 
 
@@ -367,12 +362,8 @@ def retry_delay_s(tries: int) -> float:
 def _locate(error: Any) -> str:
     """Return the kind and location of an error, but not its message, which may contain values."""
     kind = type(error).__name__ + (f" ({error.sqlstate})" if error.sqlstate else "")
-    named = [
-        f'{name} "{place}"'
-        for name in ("table", "column", "constraint")
-        if (place := getattr(error.diag, f"{name}_name"))
-    ]
-    return ", ".join([kind, *named])
+    named = {key: getattr(error.diag, f"{key}_name") for key in ("table", "column", "constraint")}
+    return ", ".join([kind, *(f'{key} "{name}"' for key, name in named.items() if name)])
 
 
 def explain(error: BaseException, label: str) -> ResumesError:

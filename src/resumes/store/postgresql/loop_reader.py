@@ -230,8 +230,7 @@ class LoopReader:
         is_lasting = error_class in (ErrorClass.REFUSED, ErrorClass.OTHER)
         self._is_frozen = self._is_direct and isinstance(error, psycopg.errors.ConnectionTimeout)
         is_outage = error_class is ErrorClass.UNAVAILABLE and not isinstance(error, ServerTimeout)
-        # Over an open connection, the coordinator of a sharded store reports that a worker is gone.
-        # Accounts on other workers must not wait for the next attempt.
+        # Over an open connection, a coordinator reports a lost worker: other accounts must not wait.
         is_shard = self._connection is not None and not self._connection.closed
         reader = self if is_outage and not is_shard else self._second
         is_at_once = is_lasting or reader is not self

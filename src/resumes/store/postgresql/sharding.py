@@ -38,20 +38,16 @@ def distribute(address: PostgresAddress) -> list[str]:
     names = [table.name for table in ACCOUNT_TABLES if table.name not in _ON_COORDINATOR]
     with transaction_on(address, _BEGIN, timeout_s=UPGRADE_TIMEOUT_S) as connection:
         if not connection.execute(text(IS_SHARDED)).scalar_one():
-            raise Conflict(
-                f"{address.label} does not have the extension citus: see docs/sharding.md"
-            )
+            raise Conflict(f"{address.label} lacks the extension citus: see docs/sharding.md")
         lock_tables(connection)
-        spread = connection.execute(text("SELECT logicalrelid::text FROM pg_dist_partition"))
-        done = {*spread.scalars()}
+        done = {*connection.scalars(text("SELECT logicalrelid::text FROM pg_dist_partition"))}
         # Citus cannot enforce unique numbers across nodes. Numbers need not be unique, because each
         # search specifies its account.
         connection.execute(
             text("ALTER TABLE search_progress DROP CONSTRAINT IF EXISTS search_progress_number_key")
         )
-        added = [
-            name for name in dict.fromkeys([*_ON_EACH_NODE, first, *names]) if name not in done
-        ]
+        ordered = dict.fromkeys([*_ON_EACH_NODE, first, *names])
+        added = [name for name in ordered if name not in done]
         for name in added:
             if name in _ON_EACH_NODE:
                 connection.execute(text(f"SELECT create_reference_table('{name}')"))
@@ -60,6 +56,6 @@ def distribute(address: PostgresAddress) -> list[str]:
             table = f"'{name}', 'account_id', colocate_with => '{beside}'"
             connection.execute(text(f"SELECT create_distributed_table({table})"))
             # Otherwise the coordinator's disk would keep the old rows, even of erased people.
-            left = f"truncate_local_data_after_distributing_table('{name}')"
-            connection.execute(text(f"SELECT {left}"))
+            truncate = f"truncate_local_data_after_distributing_table('{name}')"
+            connection.execute(text(f"SELECT {truncate}"))
         return added

@@ -53,6 +53,9 @@ logger = logging.getLogger("resumes.store")
 THREADS: Final = 4
 """The number of writer threads of a process, each of which has its own connection."""
 
+SHARDED_THREADS: Final = 16
+"""The same for a sharded store, in which a frozen worker keeps a thread waiting for each account."""
+
 RETRY_INTERVAL_S: Final = 0.05
 """The interval at which an idle thread checks whether a write can now be done."""
 
@@ -97,7 +100,8 @@ class PostgresWriter(WriteQueue):
     transactions of `engine` wait for locks only briefly."""
 
     def __init__(self, engine: Engine, label: str, *, is_sharded: bool = False) -> None:
-        super().__init__(*(f"store-writer-{number}" for number in range(1, THREADS + 1)))
+        threads = SHARDED_THREADS if is_sharded else THREADS
+        super().__init__(*(f"store-writer-{number}" for number in range(1, threads + 1)))
         self._engine = engine
         self._label = label
         self._is_sharded = is_sharded
@@ -169,13 +173,13 @@ class PostgresWriter(WriteQueue):
         slow = now - SLOW_S
         may_share = not any(began > slow and some[0].may_share for began, some in self._batches)
         # One thread remains for accounts whose rows are not locked.
-        waits = sum(some[0].tries > 0 or began < slow for began, some in self._batches)
+        waits = 1 + sum(some[0].tries > 0 or began < slow for began, some in self._batches)
         behind = {write.owner for _, some in self._batches for write in some}
         shared: set[object] = set()
         for write in self._waiting:
             if (owner := write.owner) in behind:
                 continue
-            is_due = write.not_before <= now and (waits < THREADS - 1 or not write.tries)
+            is_due = write.not_before <= now and (waits < len(self.threads) or not write.tries)
             has_room = owner in shared or len(shared) < SHARED_ACCOUNTS
             if is_due and write.may_share and may_share and has_room:
                 shared.add(owner)
