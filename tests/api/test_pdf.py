@@ -43,29 +43,54 @@ def created(client: Client, *names: str, **top_level: Any) -> str:
     return resume_id
 
 
+MEDIA_TYPES = {
+    "pdf": "application/pdf",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}
+
+
+def text_of(answer: httpx.Response, kind: str) -> str:
+    """All that the file says, with its properties."""
+    if kind == "pdf":
+        pdf = Pdf(answer.content)
+        return f"{pdf.text} {pdf.reader.metadata}"
+    with zipfile.ZipFile(BytesIO(answer.content)) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
+
+
 def width_of(answer: httpx.Response) -> int:
     assert (answer.status_code, answer.content[:5]) == (200, b"%PDF-")
     width: float = pypdf.PdfReader(BytesIO(answer.content)).pages[0].mediabox.width
     return round(width)
 
 
-def test_success_is_the_bytes_of_a_pdf_under_the_name_of_the_list(client: Client) -> None:
+@pytest.mark.parametrize(("kind", "media_type"), MEDIA_TYPES.items())
+def test_success_is_the_bytes_of_a_file_under_the_name_of_the_list(
+    client: Client, kind: str, media_type: str
+) -> None:
     resume_id = created(client)
 
-    answer = get(client, resume_id)
+    answer = get(client, resume_id, kind=kind)
 
-    assert (answer.status_code, answer.content[:5]) == (200, b"%PDF-")
-    headers = dict(answer.headers)
-    assert headers["content-type"] == "application/pdf"
+    assert answer.status_code == 200
+    assert "Ada Example" in text_of(answer, kind)
+    headers, name = dict(answer.headers), f"AdaExampleResume.{kind}"
+    assert headers["content-type"] == media_type
     assert headers["content-length"] == str(len(answer.content))
     assert headers["content-disposition"] == (
-        "attachment; filename=\"AdaExampleResume.pdf\"; filename*=UTF-8''AdaExampleResume.pdf"
+        f"attachment; filename=\"{name}\"; filename*=UTF-8''{name}"
     )
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cache-control"] == "private, no-cache"
     assert re.fullmatch('"[0-9a-f]{32}"', headers["etag"])
     assert headers["x-request-id"]
-    assert get(client, resume_id).content == answer.content
+    assert get(client, resume_id, kind=kind).content == answer.content
+    known = get(client, resume_id, kind=kind, If_None_Match=headers["etag"])
+    assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", headers["etag"])
+    (other,) = MEDIA_TYPES.keys() - {kind}
+    assert get(client, resume_id, kind=other).headers["etag"] != headers["etag"]
+    metrics = client.request("GET", "/metrics").text
+    assert re.search(rf'requests_total\{{operation="{kind}",status="200"\}} [1-9]', metrics)
 
 
 @pytest.mark.parametrize("name", ["Åsa Björnhövda", "禹书瑶", 'A "B" \\ C; D', "Ada\r\nX: y"])
@@ -112,14 +137,15 @@ def test_layout_paper_and_anonymous_are_chosen(client: Client) -> None:
     assert width_of(get(client, resume_id, "paper=a4&layout=single")) == 595
     assert get(client, resume_id, "layout=timeline").content == plain.content
     assert get(client, resume_id, "layout=classic").content != plain.content
-    anonymous = get(client, resume_id, "anonymous=true")
-    assert (
-        f"Candidate{resume_id[-3:].upper()}Resume.pdf" in anonymous.headers["content-disposition"]
-    )
-    known = pypdf.PdfReader(BytesIO(anonymous.content)).metadata
-    assert known is not None
-    assert known.author == f"Candidate {resume_id[-3:].upper()}"
-    assert get(client, resume_id, "anonymous=false").content == plain.content
+    for kind in MEDIA_TYPES:
+        plain = get(client, resume_id, kind=kind)
+        hidden = get(client, resume_id, "anonymous=true", kind=kind)
+        name = f"Candidate{resume_id[-3:].upper()}Resume.{kind}"
+        assert name in hidden.headers["content-disposition"]
+        assert hidden.headers["etag"] != plain.headers["etag"]
+        assert f"Candidate {resume_id[-3:].upper()}" in text_of(hidden, kind)
+        assert "Ada Example" not in text_of(hidden, kind)
+        assert get(client, resume_id, "anonymous=false", kind=kind).content == plain.content
 
 
 def test_a_wrong_query_is_400_also_of_what_is_not_there(client: Client) -> None:
@@ -378,52 +404,6 @@ def test_others_are_answered_while_one_is_drawn_and_pdfs_wait_for_their_turn(
         thread.join(60)
     assert answers.pop("paper=letter").status_code == 422
     assert [answer.status_code for answer in answers.values()] == [200] * len(LAYOUTS)
-
-
-# As a Word document (docs/api.md, Word)
-
-MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-
-
-def test_a_document_is_answered_as_a_pdf_is(client: Client) -> None:
-    resume_id = created(client)
-
-    answer = get(client, resume_id, kind="docx")
-
-    with zipfile.ZipFile(BytesIO(answer.content)) as archive:
-        assert b"Ada Example" in archive.read("word/document.xml")
-    headers = answer.headers
-    assert headers["content-type"] == MEDIA_TYPE
-    assert headers["content-disposition"] == (
-        "attachment; filename=\"AdaExampleResume.docx\"; filename*=UTF-8''AdaExampleResume.docx"
-    )
-    assert headers["cache-control"] == "private, no-cache"
-    assert get(client, resume_id, kind="docx").content == answer.content
-    known = get(client, resume_id, kind="docx", If_None_Match=headers["etag"])
-    assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", headers["etag"])
-    pdf = client.request("GET", f"{RESUMES}/{resume_id}/pdf")
-    assert pdf.headers["etag"] != headers["etag"]
-    foreign = get(client, created(client, "禹书瑶"), kind="docx").headers["content-disposition"]
-    assert 'filename="Resume.docx"' in foreign
-    metrics = client.request("GET", "/metrics").text
-    assert re.search(r'requests_total\{operation="docx",status="200"\} [1-9]', metrics)
-
-
-def test_an_anonymous_document_has_another_name_and_tag(client: Client) -> None:
-    resume_id = created(client)
-
-    hidden = get(client, resume_id, "anonymous=true", kind="docx")
-
-    alias = f"Candidate{resume_id[-3:].upper()}"
-    assert f"{alias}Resume.docx" in hidden.headers["content-disposition"]
-    assert hidden.headers["etag"] != get(client, resume_id, kind="docx").headers["etag"]
-    with zipfile.ZipFile(BytesIO(hidden.content)) as archive:
-        parts = [archive.read(name) for name in archive.namelist()]
-    assert not any(b"Ada Example" in part for part in parts)
-    assert (
-        get(client, resume_id, "anonymous=false", kind="docx").content
-        == get(client, resume_id, kind="docx").content
-    )
 
 
 def test_the_tag_is_another_when_other_section_types_are_admitted(tmp_path: Path) -> None:

@@ -362,6 +362,7 @@ def test_what_is_not_safe_everywhere_is_no_file_name(text: str) -> None:
     [
         ("Ada Resume.pdf", "Ada Resume.pdf", "Ada%20Resume.pdf"),
         ("ZoëResume.pdf", "Resume.pdf", "Zo%C3%ABResume.pdf"),
+        ("ZoëResume.docx", "Resume.docx", "Zo%C3%ABResume.docx"),
         ('a".pdf', "Resume.pdf", "a%22.pdf"),
         ("a\r\nX: y/b.pdf", "Resume.pdf", "a%0D%0AX%3A%20y%2Fb.pdf"),
     ],
