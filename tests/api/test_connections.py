@@ -83,14 +83,11 @@ def test_answers_are_json_that_no_cache_keeps_with_a_date_and_no_server(client: 
         assert "access-control-" not in str(answer.headers).lower()
 
 
-@pytest.mark.parametrize("given", ["a", "A.b_c-9", "x" * 64])
-def test_a_request_may_bring_its_id(client: Client, given: str) -> None:
-    for headers in ({"X-Request-Id": given}, {"X-Request-Id": given, "Authorization": "x"}):
-        answer = client.request("GET", "/api/v1/resumes/x", headers=headers)
-        assert answer.headers["X-Request-Id"] == answer.json()["requestId"] == given
-
-
-def test_another_id_is_replaced_by_one_of_its_own(client: Client) -> None:
+def test_a_request_may_bring_its_id_and_an_odd_one_is_replaced(client: Client) -> None:
+    for given in ("a", "A.b_c-9", "x" * 64):
+        for headers in ({"X-Request-Id": given}, {"X-Request-Id": given, "Authorization": "x"}):
+            answer = client.request("GET", "/api/v1/resumes/x", headers=headers)
+            assert answer.headers["X-Request-Id"] == answer.json()["requestId"] == given
     odd = [given.encode("latin-1") for given in ("", "x" * 65, "a b", "a,b", "\u00e4", "a/b")]
     answers = [client.request("GET", headers={"X-Request-Id": given}) for given in odd]
 

@@ -64,15 +64,6 @@ def test_the_first_head_and_a_refusal_at_once_have_their_time_from_the_beginning
     assert ends_after(deadlines, BEGAN_S, CLIENT_S, Reading.HEAD)
 
 
-def test_a_later_head_has_its_time_from_its_first_byte_and_an_idle_connection_more(
-    deadlines: Deadlines,
-) -> None:
-    deadlines.begin(BEGAN_S + 5)
-    assert ends_after(deadlines, BEGAN_S + 5, KEEP_ALIVE_S, Reading.BETWEEN)
-    deadlines.begin(BEGAN_S + 50, is_head=True)
-    assert ends_after(deadlines, BEGAN_S + 50, CLIENT_S, Reading.HEAD)
-
-
 @pytest.mark.parametrize(
     ("reading", "pause_s"), [(Reading.BODY, CLIENT_S), (Reading.DRAINING, LINGER_S)]
 )

@@ -7,9 +7,8 @@ from collections import Counter
 
 import pytest
 
-from resumes.store import api_keys
-from tests.support.api.builders import a_body
-from tests.support.api.refused import ADA, FRED, RITA, STATUS, a_request, iter_all
+from tests.api.test_refusals import make_people
+from tests.support.api.refused import STATUS, a_request, iter_all
 from tests.support.api.serving import Place, a_connection, read_all, read_answer
 
 CLOSE = b"Connection: close\r\n"
@@ -27,19 +26,12 @@ def is_incomplete(sent: bytes) -> bool:
 def test_behind_a_refusal_the_next_request_is_answered_unless_the_end_was_announced(
     place: Place, is_together: bool
 ) -> None:
-    ada, fred = place.client(), place.client("free")
-    assert [fred.create(a_body()).status_code for _ in range(5)] == [201] * 5
-    reader = api_keys.create_key(place.store, ada.account, is_read_only=True)
-    keys = {ADA: ada.key.encode(), FRED: fred.key.encode(), RITA: reader.secret.encode()}
+    ada, _, keyed = make_people(place)
     ends: Counter[str] = Counter()
     for name, refused in iter_all():
         if name.startswith("HEAD"):
             continue  # its answer says how long the body would be
-        sent, after = refused.replace(CLOSE, b"", 1), NEXT
-        for word, key in keys.items():
-            sent, after = (
-                each.replace(b"Bearer " + word, b"Bearer " + key) for each in (sent, after)
-            )
+        sent, after = keyed(refused.replace(CLOSE, b"", 1)), keyed(NEXT)
         with a_connection(place.url) as connection:
             connection.sendall(sent + (after if is_together else b""))
             answers = read_answer(connection)

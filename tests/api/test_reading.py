@@ -16,7 +16,7 @@ from resumes.store import Store, accounts, api_keys, open_store, stored_resumes
 from resumes.store.api_keys import NewKey
 from resumes.store.search import SearchResult
 from server.routes import SEARCH_THREADS
-from tests.support.api.builders import RESUMES, Client, a_resume, error_of, with_section
+from tests.support.api.builders import RESUMES, Client, a_resume, error_of
 from tests.support.api.load import a_request
 from tests.support.api.serving import Place, a_connection, serving
 from tests.support.clocks import SteppingClock
@@ -142,26 +142,6 @@ def test_get_answers_exactly_what_create_takes(client: Client) -> None:
     again = client.create(answer.json())
     assert list(again.json()) == ["id"]
     assert client.get(again.json()["id"]).json() == answer.json()
-
-
-def test_what_a_client_got_changed_and_created_has_every_unknown_field(client: Client) -> None:
-    item = {"workplace": "Engine Works", "salary": {"amount": 1e3, "in": ["GBP", None]}}
-    sent = with_section("additionalExperiences", items=[item | {"location": "Leeds"}], x=None)
-    sent |= {"source": {"file": "ada.pdf"}}
-    sent["header"]["fax"] = ""
-    got = client.get(client.create(sent).json()["id"]).json()
-    assert got == sent
-    changed = got | {"title": "Engineer"}
-
-    created = client.create(changed).json()
-
-    assert client.get(created["id"]).json() == changed
-    assert [warning["path"] for warning in created["warnings"]] == [
-        "header.fax",
-        "sections.additionalExperiences.x",
-        "sections.additionalExperiences.items[0].salary",
-        "source",
-    ]
 
 
 # The key

@@ -7,7 +7,7 @@ import difflib
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from resumes.store import api_keys
-from tests.support.api.builders import a_body
+from tests.support.api.builders import Client, a_body
 from tests.support.api.refused import ADA, FRED, RITA, iter_all
 from tests.support.api.serving import Place, exchange, serve_here
 
@@ -28,19 +28,30 @@ PHRASE: Final = re.compile(r'(?<="HTTP/1\.1 )(\d{3}) [^"]+')
 """Python's own, which has some of RFC 9110 from 3.13 on, and of RFC 7231 before."""
 
 
-def iter_answers(place: Place, *, parts: int = 1) -> Iterator[str]:
-    """A line for each request: its name, and the answer without what differs each time.
-
-    It is sent in so many parts.
-    """
+def make_people(place: Place) -> tuple[Client, Client, Callable[[bytes], bytes]]:
+    """Ada, Fred, whose account is full, and what puts their keys and Rita's into a request."""
     ada, fred = place.client(), place.client("free")
     once = fred.post(a_body(), Idempotency_Key="once")
     assert [once.status_code] + [fred.create(a_body()).status_code for _ in range(4)] == [201] * 5
     reader = api_keys.create_key(place.store, ada.account, is_read_only=True)
     keys = {ADA: ada.key.encode(), FRED: fred.key.encode(), RITA: reader.secret.encode()}
-    for name, sent in iter_all():
+
+    def keyed(sent: bytes) -> bytes:
         for word, key in keys.items():
             sent = sent.replace(b"Bearer " + word, b"Bearer " + key)
+        return sent
+
+    return ada, fred, keyed
+
+
+def iter_answers(place: Place, *, parts: int = 1) -> Iterator[str]:
+    """A line for each request: its name, and the answer without what differs each time.
+
+    It is sent in so many parts.
+    """
+    ada, fred, keyed = make_people(place)
+    for name, anyones in iter_all():
+        sent = keyed(anyones)
         size = len(sent) // parts + 1
         answers = exchange(place.url, *[sent[at : at + size] for at in range(0, len(sent), size)])
         head, blank, body = answers.partition(b"\r\n\r\n")
