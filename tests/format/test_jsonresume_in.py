@@ -361,6 +361,7 @@ def test_everything_of_a_whole_json_resume_has_its_place() -> None:
          {"title": "Music", "description": "Harp, Flute"}, None),
         ("work", {"location": {"city": "London", "x": ""}}, "experiences", {"location": "London"},
          {"location": "London"}),
+        ("work", {"highlights": "a"}, "experiences", {"bullets": ["a"]}, {"highlights": ["a"]}),
         # Dates; a release never goes on.
         ("work", {"startDate": "2019-03", "endDate": "2020-12"}, "experiences",
          {"dateRange": {"fromYear": 2019, "fromMonth": 2, "toYear": 2020, "toMonth": 11}}, None),
@@ -384,13 +385,6 @@ def test_an_entry_of_a_list_is_an_item_and_comes_back(
 ) -> None:
     assert imported_items(with_list(key, entry), section) == [item]
     assert entry_back(key, entry) == (back or entry)
-
-
-def test_a_single_text_is_a_list_and_a_website_an_address() -> None:
-    assert imported_view({"basics": {"website": "w"}})["header"] == {"website": "w"}
-    assert imported_items(with_list("work", {"highlights": "a"}), "experiences") == [
-        {"bullets": ["a"]}
-    ]
 
 
 @pytest.mark.parametrize(

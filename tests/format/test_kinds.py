@@ -247,11 +247,16 @@ def test_an_item_of_a_type_has_a_flag_for_each_of_its_fields_and_knows_no_others
 
 def test_a_document_that_has_a_month_12_counts_from_1_unless_it_has_a_month_0() -> None:
     def warned(*months: tuple[Any, Any]) -> tuple[list[str], list[tuple[Any, Any]]]:
-        dates = ({"dateRange": {"fromMonth": first, "toMonth": last}} for first, last in months)
-        document = with_section("experiences", *dates)
-        items = shown_view(json.dumps(document))["sections"]["experiences"]["items"]
-        (section,) = iter_sections(document)
-        assert list(section.items) == items
+        sections = {
+            name: {"column": 0, "items": [{"dateRange": {"fromMonth": first, "toMonth": last}}]}
+            for name, (first, last) in zip(
+                ("customs", "projects", "experiences"), months, strict=False
+            )
+        }
+        document = a_document(sections=sections)
+        seen = shown_view(json.dumps(document))["sections"].values()
+        items = [item for section in seen for item in section["items"]]
+        assert [item for section in iter_sections(document) for item in section.items] == items
         texts = [text.partition(" ")[2] for _, text in warnings_of(document)]
         return texts, [tuple(item["dateRange"].values()) for item in items]
 

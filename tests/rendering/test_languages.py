@@ -7,7 +7,7 @@ import pytest
 from resumes.rendering import compose
 from resumes.rendering.page import CONTRAST, contrast, style_of
 from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
-from tests.support.documents import a_document, with_section
+from tests.support.documents import with_section
 
 SENTENCES = {
     "en": "She led the team and worked with people in other countries for years.",
@@ -201,31 +201,6 @@ def test_names_and_quotations_do_not_say_what_language_a_resume_is_in() -> None:
         "column": 0, "items": [{"quote": SENTENCES["es"], "author": "Una amiga de la empresa"}],
     }  # fmt: skip
     assert compose(document, "0" * 24)["lang"] == "en"
-
-
-@pytest.mark.parametrize(
-    ("months", "shown"),
-    [
-        ([7, 12.0], ["07/2018", "12/2018"]),
-        ([0, 12], ["01/2018", "2018"]),
-        ([7, 11], ["08/2018", "12/2018"]),
-        ([1, 12, 13, 1.5], ["01/2018", "12/2018", "2018", "2018"]),
-    ],
-)
-def test_months_count_from_1_if_one_in_another_section_is_12(
-    months: list[float], shown: list[str]
-) -> None:
-    sections = {
-        section_type: {
-            "column": 0,
-            "items": [{"title": "x", "dateRange": {"fromYear": 2018, "fromMonth": month}}],
-        }
-        for section_type, month in zip(
-            ["projects", "customs3", "customs", "publications"], months, strict=False
-        )
-    }
-    (drawn,) = compose(a_document(sections=sections), "0" * 24)["columns"]
-    assert [section["items"][0]["dates"] for section in drawn] == shown
 
 
 def test_addresses_are_in_no_language() -> None:

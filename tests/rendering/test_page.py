@@ -354,6 +354,7 @@ def test_a_grade_stands_before_what_it_is_called(education: dict[str, Any], text
         ({"fromYear": 2018, "fromMonth": 0, "toYear": 2019, "toMonth": 11}, "01/2018 – 12/2019"),
         ({"fromYear": 2018, "toYear": 2018}, "2018"),
         ({"fromYear": 2018.0, "fromMonth": 13}, "2018"),
+        ({"fromYear": 2018, "fromMonth": 1.5, "toYear": 2018, "toMonth": 12.0}, "2018 – 12/2018"),
         ({"toYear": 2018}, "– 2018"),
         ({"isOngoing": True}, "Present"),
         ({"fromMonth": 3}, None),
