@@ -158,10 +158,8 @@ def test_only_an_error_of_ours_keeps_the_frames_that_it_came_through(
 
 
 def test_a_tunnel_is_refused() -> None:
-    for target, message in ((b"/", "CONNECT is not supported."), (b"a:80", "Invalid request tar")):
-        sent = GET.replace(b"GET /", b"CONNECT " + target)
-        status, said = only_error(feed(Receiver(), sent + GET))
-        assert (status, said[: len(message)]) == (400, message)
+    sent = GET.replace(b"GET", b"CONNECT")
+    assert only_error(feed(Receiver(), sent + GET)) == (400, "CONNECT is not supported.")
 
 
 @pytest.mark.parametrize("size", [16 * 1024, 1_000])
@@ -239,9 +237,3 @@ def test_the_host_of_a_target_is_no_part_of_its_path() -> None:
     ):
         request = only_request(feed(Receiver(), GET.replace(b"/ ", target + b" ")))
         assert (request.path, request.query) == (path, query)
-
-
-@pytest.mark.parametrize("late", [b"Connection: close\r\n", b"X: y\r\n"])
-def test_a_trailer_may_end_the_connection(late: bytes) -> None:
-    sent = LINE + HOST + CHUNKED + b"\r\n" + CHUNKS[:-2] + late + b"\r\n"
-    assert only_request(feed(Receiver(), sent)).keep_alive == (late == b"X: y\r\n")

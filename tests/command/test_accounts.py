@@ -288,31 +288,24 @@ def test_expiry_is_a_span_or_a_date(acme: CommandLine) -> None:
     assert "Invalid grace period" in acme.fails(2, "keys", "rotate", old["id"], "--grace", "8d")
 
 
-def test_revoke_says_whose_it_was(acme: CommandLine) -> None:
-    made = acme.answers("keys", "create", "acme", "--json")
-
-    revoked = acme("keys", "revoke", made["id"], "--yes")
-
-    assert revoked.stderr == f'Revoked key {made["id"]} of account "acme".\n'
-    with open_home(acme.home) as store, pytest.raises(InvalidKey):
-        api_keys.authenticate(store, made["key"])
+def test_a_key_is_revoked_by_its_id_or_its_text_and_it_is_said_whose_it_was(
+    acme: CommandLine,
+) -> None:
+    by_id, by_text = (acme.answers("keys", "create", "acme", "--json") for _ in range(2))
+    for made, given in ((by_id, by_id["id"]), (by_text, "-")):
+        revoked = acme("keys", "revoke", given, "--yes", stdin=f"{made['key']}\n")
+        assert revoked.stderr == f'Revoked key {made["id"]} of account "acme".\n'
+        with open_home(acme.home) as store, pytest.raises(InvalidKey):
+            api_keys.authenticate(store, made["key"])
+    said = acme.fails(1, "keys", "revoke", "-", "--yes", stdin=by_text["key"])
+    assert "The store has no such key" in said
+    assert by_text["key"] not in said
     assert 'No key has the ID "key_x"' in acme.fails(1, "keys", "revoke", "key_x", "--yes")
     secret = acme.succeeds("keys", "create", "acme").strip()
     assert 'No key has the ID "enh_live_' in (
         said := acme.fails(1, "keys", "revoke", secret, "--yes")
     )
     assert secret not in said
-
-
-def test_a_key_is_revoked_by_its_text(acme: CommandLine) -> None:
-    made = acme.answers("keys", "create", "acme", "--name", "ats", "--json")
-
-    revoked = acme("keys", "revoke", "-", "--yes", stdin=f"{made['key']}\n")
-
-    assert revoked.stderr == f'Revoked key {made["id"]} of account "acme".\n'
-    said = acme.fails(1, "keys", "revoke", "-", "--yes", stdin=made["key"])
-    assert "The store has no such key" in said
-    assert made["key"] not in said
 
 
 def test_a_read_only_key_is_shown_as_such(acme: CommandLine) -> None:

@@ -505,8 +505,7 @@ def test_a_damaged_compressed_file_is_named_and_its_excerpt_erased(acme: Command
     bodies_in(acme, cut_ndjson_gz=cut, whole_ndjson_gz=gzip.compress(other(1))[:-4])
     told = acme("forget", EMAIL, "--yes")
     assert told.exit_code == 1
-    [line] = [line for line in told.stderr.splitlines() if "may name the person" in line]
-    assert "/cut-" in line
+    assert re.findall(r"/(\w+)-\w+\.\S+ may name the person", told.stderr) == ["cut"]
     assert excerpts(acme) == ["acme/whole.ndjson.gz"]
 
 
@@ -581,8 +580,7 @@ def test_an_address_in_the_name_of_a_file_is_found_in_reports_and_damaged_archiv
     bodies_in(acme, cut_zip=zipped({f"cv-{EMAIL}.json": other(1)})[:-10])
     told = acme("forget", EMAIL, "--yes")
     assert not report.exists()
-    [line] = [line for line in told.stderr.splitlines() if "may name the person" in line]
-    assert "/cut-" in line
+    assert re.findall(r"/(\w+)-\w+\.\S+ may name the person", told.stderr) == ["cut"]
     with open_home(acme.home) as store:
         rows = store.fetch(select(schema.imported_files.c.source))
         assert not [row for row in rows if row.source and b"Xyzzy" in row.source]

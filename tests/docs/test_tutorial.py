@@ -14,14 +14,13 @@ import httpx
 import pypdf
 import pytest
 
-from resumes.store import accounts, api_keys
 from resumes.store.store import reopen_store
 from tests.support.api.builders import RESUMES, Client, error_of
 from tests.support.api.serving import Place, serve_here
 from tests.support.pages import blocks, steps
 from tests.support.programs import call, serving, succeed, wait_until, walk
 from tests.support.reading import make_world, play
-from tests.support.stores import open_home
+from tests.support.stores import make_account, open_home
 
 pytestmark = pytest.mark.docs
 
@@ -50,20 +49,16 @@ def test_the_program_that_the_tutorial_shows_is_the_one_that_lies_there() -> Non
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    home = tmp_path / "home"
-    with open_home(home) as store:
-        accounts.create_account(store, "ana", plan="business")
-    return home
+    return tmp_path / "home"
 
 
 @pytest.fixture
 def key(home: Path) -> str:
-    with open_home(home) as store:
-        return api_keys.create_key(store, "ana").secret
+    return make_account(home)
 
 
 @pytest.fixture
-def url(home: Path) -> Iterator[str]:
+def url(home: Path, key: str) -> Iterator[str]:
     with serving(home) as url:
         yield url
 
