@@ -5,7 +5,7 @@ import gc
 import json
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -27,12 +27,6 @@ from tests.support.clocks import SteppingClock
 from tests.support.resumes import a_resume as a_new_resume
 from tests.support.store.builders import hold_writer
 from tests.support.waiting import wait_until
-
-
-def post_all(client: Client, bodies: Sequence[bytes], **headers: str) -> list[httpx.Response]:
-    """The answers to creates that are sent at once."""
-    with ThreadPoolExecutor(len(bodies)) as threads:
-        return list(threads.map(lambda body: client.post(body, **headers), bodies))
 
 
 def is_replay(answer: httpx.Response, first: httpx.Response) -> bool:
@@ -219,7 +213,8 @@ def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
         waiting = threads.submit(client.create, a_resume())
         wait_until(lambda: place.store.write_queue.waiting == 1)
 
-        answers = post_all(client, [a_body()] * 2, Idempotency_Key="once")
+        repeats = [threads.submit(client.post, a_body(), Idempotency_Key="once") for _ in range(2)]
+        answers = [repeat.result() for repeat in repeats]
         was_first = not waiting.done()  # which waits as long as any write
         go_on.set()
         holder.join()

@@ -14,12 +14,6 @@ from tests.support.store.builders import names_in, tamper
 from tests.support.stores import open_home
 
 
-def store_long_resumes(home: Path) -> None:
-    """Resumes of which an export has 200,000 bytes, more than a pipe holds."""
-    sections = {"summaries": {"column": 0, "items": [{"text": "x" * 20_000}] * 2}}
-    store_resumes(home, *[a_resume(sections=sections) for _ in range(5)])
-
-
 def account_in(file: Path) -> str:
     """Whose export it is."""
     with sqlite_engine(file, transactions=False, query_only=True).connect() as connection:
@@ -131,7 +125,8 @@ def test_an_export_that_fails_half_way_leaves_nothing_behind(
     if flags:
         acme.succeeds("accounts", "export", "acme", str(file))
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    store_long_resumes(acme.home)
+    sections = {"summaries": {"column": 0, "items": [{"text": "x" * 20_000}] * 2}}
+    store_resumes(acme.home, *[a_resume(sections=sections) for _ in range(5)])
 
     with a_full_disk(300_000):  # an empty account file has 160,000
         said = acme.fails(3, "accounts", "export", "acme", str(file), *flags)

@@ -111,18 +111,13 @@ def test_cut_never_takes_more_cells_than_there_are(text: str, cells: int) -> Non
     assert width(cut(safe_text(text), cells)) <= cells
 
 
-def a_record(message: str, *arguments: object, failed: bool = False) -> logging.LogRecord:
-    exc_info = None
-    if failed:
-        try:
-            raise ValueError("the cause\x1b")
-        except ValueError:
-            exc_info = sys.exc_info()
-    return logging.LogRecord("resumes.server", logging.ERROR, "", 0, message, arguments, exc_info)
-
-
 def test_a_record_is_one_line_of_json() -> None:
-    record = a_record('a\x1b\n"%s\udcff\u202e', "b", failed=True)
+    try:
+        raise ValueError("the cause\x1b")
+    except ValueError:
+        failure = sys.exc_info()
+    message = 'a\x1b\n"%s\udcff\u202e'
+    record = logging.LogRecord("resumes.server", logging.ERROR, "", 0, message, ("b",), failure)
     record.created = 0.0
 
     shown = JsonFormatter().format(record)

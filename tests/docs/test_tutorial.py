@@ -66,15 +66,11 @@ def url(home: Path, key: str) -> Iterator[str]:
 Ended = tuple[int, list[str], str]
 
 
-def begin(*files: Path, **variables: str) -> "subprocess.Popen[str]":
-    """The program, running with this environment alone."""
-    words, pipe = [sys.executable, str(PROGRAM), *map(str, files)], subprocess.PIPE
-    return subprocess.Popen(words, env=variables, stdout=pipe, stderr=pipe, text=True)
-
-
 def integrate(url: str, key: str, *files: Path) -> "subprocess.Popen[str]":
-    """The program, running with this service."""
-    return begin(*files, API=f"{url}/api/v1/resumes", KEY=key)
+    """The program, running with this service, and with this environment alone."""
+    words, pipe = [sys.executable, str(PROGRAM), *map(str, files)], subprocess.PIPE
+    variables = {"API": f"{url}/api/v1/resumes", "KEY": key}
+    return subprocess.Popen(words, env=variables, stdout=pipe, stderr=pipe, text=True)
 
 
 def finish(program: "subprocess.Popen[str]") -> Ended:
