@@ -223,22 +223,9 @@ async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None
 # From the command line to a session.
 
 
-@pytest.mark.parametrize(
-    ("named", "told"),
-    [
-        ({"account": "nobody"}, "nobody"),
-        ({"open_id": "0" * 24}, "any account"),
-        ({"open_id": "\x1b]52;c;AAAA\x07"}, "any account"),
-    ],
-)
-def test_an_unknown_account_or_resume_is_refused(
-    store: Store, named: dict[str, str], told: str
+def test_a_resume_is_found_in_whichever_account_holds_it_and_none_that_is_unknown(
+    store: Store,
 ) -> None:
-    with pytest.raises(NotFound, match=told):
-        prepare(store, account=named.get("account"), open_id=named.get("open_id"))
-
-
-def test_a_resume_is_found_in_whichever_account_holds_it(store: Store) -> None:
     an_account(store, "zoe")
     (resume_id,) = stored(store, a_document(), account="zoe")
 
@@ -248,6 +235,11 @@ def test_a_resume_is_found_in_whichever_account_holds_it(store: Store) -> None:
     assert prepare(store, open_id=resume_id).accounts["resumes"] == "zoe"
     named = prepare(store, account="ana").accounts
     assert named == {"resumes": "ana", "imports": "ana", "keys": "ana"}
+    with pytest.raises(NotFound, match="nobody"):
+        prepare(store, account="nobody")
+    for unknown in ("0" * 24, "\x1b]52;c;AAAA\x07"):
+        with pytest.raises(NotFound, match="any account"):
+            prepare(store, open_id=unknown)
 
 
 # Errors.
@@ -358,44 +350,31 @@ async def test_a_way_out_does_not_wait_for_the_keys_before_it(store: Store) -> N
         await until(lambda: pilot.app.return_code == 0)
 
 
-@pytest.mark.parametrize("is_slow", ["list", "form"])
+@pytest.mark.parametrize(
+    ("sent", "slow"), [("nzoe", "list"), ("nzoe", "form"), ("jjjnzoe", "keys"), ("Nzoe", "nothing")]
+)
 async def test_what_is_typed_into_a_dialog_that_opens_reaches_it_however_slow_that_is(
-    store: Store, is_slow: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, sent: str, slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compose = CreateAccountDialog.compose
 
-    def late(dialog: CreateAccountDialog) -> ComposeResult:
+    def compose_late(dialog: CreateAccountDialog) -> ComposeResult:
         time.sleep(2 * FORM_S)
         yield from compose(dialog)
 
-    async with running(store, "1 account", screen="accounts") as pilot:
-        if is_slow == "form":
-            monkeypatch.setattr(CreateAccountDialog, "compose", late)
-        else:
-            pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * FORM_S)
-        sends(pilot.app, "nzoe")
-
-        await shows(pilot.app, "Name          zoe")
-
-
-async def test_keys_before_a_form_may_be_slow(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def move(_: PagedList[Any], by: int) -> None:
+    async def move_late(_: PagedList[Any], by: int) -> None:
         await asyncio.sleep(by * FORM_S)
 
-    monkeypatch.setattr(PagedList, "action_move", move)
     async with running(store, "1 account", screen="accounts") as pilot:
-        sends(pilot.app, "jjjnzoe")
+        if slow == "form":
+            monkeypatch.setattr(CreateAccountDialog, "compose", compose_late)
+        elif slow == "keys":
+            monkeypatch.setattr(PagedList, "action_move", move_late)
+        elif slow == "list":
+            pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * FORM_S)
+        sends(pilot.app, sent)
 
-        await shows(pilot.app, "Name          zoe")
-
-
-async def test_what_is_typed_into_a_form_of_another_screen_reaches_it(store: Store) -> None:
-    async with running(store, "1 account", screen="accounts") as pilot:
-        sends(pilot.app, "Nzoe")
-
-        await shows(pilot.app, "New key", "Name          zoe")
+        await shows(pilot.app, "New key" if sent[0] == "N" else "New account", "Name          zoe")
 
 
 async def test_a_filter_after_the_key_of_another_screen_gets_its_text(

@@ -98,20 +98,16 @@ async def test_a_plan_is_told_for_how_long_to_keep_resumes(
     assert plans.get_plan(store, "business").keep_days == 30
 
 
-async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(store: Store) -> None:
+async def test_no_change_and_a_bad_limit_are_told_and_nothing_is_lost(store: Store) -> None:
     problem = '! "many" is neither a number of resumes nor unlimited'
     async with editing(store, "pro") as pilot:
+        await leads(pilot, "enter", "! No changes to save.")
         await writes(pilot, "many")
         await shows(pilot.app, problem)
         await leads(pilot, "enter", problem)
         await writes(pilot, "7")
         await shows_no(pilot.app, "neither")
     assert plans.get_plan(store, "pro") == PlanInfo(name="pro", max_resumes=50)
-
-
-async def test_what_changes_nothing_is_not_saved(store: Store) -> None:
-    async with editing(store, "pro") as pilot:
-        await leads(pilot, "enter", "! No changes to save.")
 
 
 async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) -> None:
