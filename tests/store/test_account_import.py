@@ -3,7 +3,8 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -290,10 +291,6 @@ def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(
     assert not accounts.get_account(store, "ana").is_closed
 
 
-class Disk(NamedTuple):
-    free: int
-
-
 @pytest.mark.sqlite("a server's disk is not known")
 def test_without_room_for_it_nothing_is_stored(
     store: Store, an_account: MakeAccount, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -301,9 +298,9 @@ def test_without_room_for_it_nothing_is_stored(
     an_exported_account(store, an_account, 5, path)
     before = held_by(store)
     needed = 3 * path.stat().st_size + MIN_FREE_BYTES
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(needed - 1))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=needed - 1))
     with pytest.raises(StoreUnavailable, match=r"MB of free space, .* MB is needed"):
         take(store, path, name="again")
     assert held_by(store) == before
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(needed))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=needed))
     assert take(store, path, name="again").resume_count == 5

@@ -3,7 +3,6 @@ import signal
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text
@@ -15,7 +14,13 @@ from resumes.store.locks import FileLock
 from resumes.store.sqlite.files import open_file
 from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_resume
-from tests.support.store.builders import index_all, names_in, path_of, run_python
+from tests.support.store.builders import (
+    index_all,
+    names_in,
+    path_of,
+    refused_for_want_of_room,
+    run_python,
+)
 from tests.support.stores import make_first_store
 
 pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
@@ -137,17 +142,11 @@ def test_s5_no_half_of_a_backup_has_its_name_when_an_upgrade_is_killed(tmp_path:
     assert not [*tmp_path.glob(".resumes-*.scratch")]
 
 
-def test_a_store_is_not_upgraded_without_room_for_its_backup(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_is_not_upgraded_without_room_for_its_backup(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'resumes.db'}"
     make_first_store(url)
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
-        with pytest.raises(
-            StoreUnavailable, match=r"has 0\.1 MB of free space, but 0\.[2-9] MB is"
-        ):
-            open_store(url)
+    with refused_for_want_of_room():
+        open_store(url)
     with sqlite_engine(tmp_path / "resumes.db", transactions=False).connect() as connection:
         assert migrations.find_state(connection, url) == "older"
     assert not [*tmp_path.glob("*.before-*"), *tmp_path.glob(".resumes-*.scratch")]

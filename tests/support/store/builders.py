@@ -4,6 +4,7 @@ store holds."""
 import contextlib
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -13,9 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
+import pytest
 from sqlalchemy import Connection, Engine, event, text
 from sqlmodel import Session
 
@@ -261,6 +264,16 @@ def count_all(store: Store) -> dict[str, int]:
 def names_in(folder: Path) -> list[str]:
     """What the folder holds, by name."""
     return sorted(path.name for path in folder.iterdir())
+
+
+@contextmanager
+def refused_for_want_of_room() -> Iterator[None]:
+    """The disk has too little room for what is begun in the block, which is refused and says so."""
+    why = r"has 0\.1 MB of free space, but 0\.[2-9] MB is needed"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
+        with pytest.raises(StoreUnavailable, match=why):
+            yield
 
 
 # Damage
