@@ -146,10 +146,8 @@ def pipe() -> Iterator[tuple[int, int]]:
     reading, writing = os.pipe()
     yield reading, writing
     for descriptor in (reading, writing):
-        try:
+        with contextlib.suppress(OSError):  # closed by the test
             os.close(descriptor)
-        except OSError:
-            continue  # closed by the test
 
 
 def test_lines_are_written_in_order_and_all_before_the_end(tmp_path: Path) -> None:

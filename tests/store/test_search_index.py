@@ -33,7 +33,6 @@ from resumes.store.search_index import (
     count_indexed,
     list_behind,
 )
-from resumes.store.stored_resumes import Page
 from resumes.store.write_queue import Write
 from tests.support.resumes import a_document, a_resume
 from tests.support.store.builders import (
@@ -63,10 +62,7 @@ def indexed(store: Store) -> int:
 
 
 def found(store: Store, account: AccountInfo, query: str) -> list[str]:
-    def read(cursor: str) -> Page:
-        return search.find_page(store, account.id, query, cursor=cursor, timeout_s=60).page
-
-    return [entry.id for entry in entries_of(read)]
+    return [entry.id for entry in search.iter_entries(store, account.id, query)]
 
 
 def test_a_slice_is_added_without_what_went_since_it_was_read(
@@ -252,17 +248,6 @@ def test_two_indexers_of_one_store_index_each_resume_once_as_it_comes_in(
     assert not any(thread.name == "search-indexer" for thread in threading.enumerate())
 
 
-class Looks:
-    """An indexer's clock: it is looked at before and after resumes are read, which take a second."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-
-    def __call__(self) -> float:
-        self.seconds.append(float(len(self.seconds)))
-        return self.seconds[-1]
-
-
 def step(store: Store, meanwhile: Callable[[], object]) -> float:
     """An indexer's step, with something that is done after its resumes were read, and before they are
     added."""
@@ -313,12 +298,13 @@ def test_an_indexer_leaves_the_store_to_another_that_was_sooner(
 def test_failures_are_logged_once_and_what_failed_is_tried_again(
     store: Store, ana: AccountInfo, caplog: pytest.LogCaptureFixture, is_unknown: bool
 ) -> None:
-    looks = Looks()
+    looks: list[float] = []
 
     def clock() -> float:
-        if looks() < 3 and is_unknown:
+        looks.append(float(len(looks)))
+        if len(looks) <= 3 and is_unknown:
             raise ZeroDivisionError
-        return looks.seconds[-1]
+        return looks[-1]
 
     add_resumes(store, ana, 1)
     if not is_unknown:
@@ -327,7 +313,7 @@ def test_failures_are_logged_once_and_what_failed_is_tried_again(
         caplog.at_level(logging.WARNING, "resumes.store"),
         Indexer(store, interval_s=INTERVAL_S, retry_s=INTERVAL_S, clock=clock),
     ):
-        wait_until(lambda: len(looks.seconds) > 4)
+        wait_until(lambda: len(looks) > 4)
         if not is_unknown:
             execute(store, "ALTER TABLE elsewhere RENAME TO search_progress")
         wait_until(lambda: indexed(store) == 1)

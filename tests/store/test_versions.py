@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -42,6 +43,7 @@ from tests.support.resumes import a_claim, a_document
 from tests.support.store.builders import (
     MakeAccount,
     count_rows,
+    entries_of,
     execute,
     find_flaws,
     index_all,
@@ -264,13 +266,8 @@ def test_an_account_does_not_replace_before_all_persons_are_known(
 
 def list_latest(store: Store, account: AccountInfo, **options: Any) -> list[str]:
     """The ids of all pages of each person's newest."""
-    ids: list[str] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        page = stored_resumes.list_page(store, account.id, cursor=cursor, is_latest=True, **options)
-        ids += [entry.id for entry in page.entries]
-        cursor = page.cursor
-    return ids
+    read = partial(stored_resumes.list_page, store, account.id, is_latest=True, **options)
+    return [entry.id for entry in entries_of(read)]
 
 
 @pytest.mark.parametrize("indexed", [0, 3, 5, 7])
@@ -322,13 +319,11 @@ def test_a_search_for_the_newest_finds_no_other(store: Store, an_account: MakeAc
     (last,) = made(store, account, a_version("Cy", "Blue"))
     index_all(store)
 
-    def find(text: str, cursor: str = "", **options: Any) -> list[str]:
-        result = search.find_page(
-            store, account.id, text, cursor=cursor, is_latest=True, timeout_s=60, **options
+    def find(text: str, **options: Any) -> list[str]:
+        read = partial(
+            search.find_page, store, account.id, text, is_latest=True, timeout_s=60, **options
         )
-        ids = [entry.id for entry in result.page.entries]
-        more = result.page.cursor
-        return ids + (find(text, more, **options) if more else [])
+        return [entry.id for entry in entries_of(lambda **at: read(**at).page)]
 
     all_ids = listed_ids(store, account)
     assert find("blue") == [last.id]

@@ -6,8 +6,8 @@ import os
 import shutil
 import socket
 import stat
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -215,13 +215,6 @@ def replace(path: Path) -> None:
     new.rename(path)
 
 
-def in_another_thread(action: Callable[[], object]) -> None:
-    """With a connection of its own."""
-    thread = threading.Thread(target=action)
-    thread.start()
-    thread.join()
-
-
 def refusal_of_a_write(store: Store) -> str:
     """What a write is refused with, as soon as the store has looked at its files."""
     refused: list[str] = []
@@ -304,9 +297,8 @@ def test_s19_nothing_is_written_while_a_file_has_another_name(
     for _ in range(3):
         with pytest.raises(StoreUnavailable, match="has another name"):
             accounts.create_account(store, "bo")
-    found: list[str] = []
-    in_another_thread(lambda: found.extend(one.name for one in accounts.list_accounts(store)))
-    assert found == ["ana"]  # who begins to read meanwhile reads
+    with ThreadPoolExecutor(1) as pool:  # who begins to read meanwhile reads
+        assert [one.name for one in pool.submit(accounts.list_accounts, store).result()] == ["ana"]
     other.unlink()
     accounts.create_account(store, "bo")
     noticed, over = caplog.messages
