@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -483,9 +484,10 @@ def test_s13_a_create_that_waits_for_its_tables_learns_that_the_store_was_closed
 # What the server refuses
 
 
-def raised(state: str, times: int) -> Callable[[Connection, Sequence[Any]], Sequence[Any]]:
-    """A write that the server refuses so often with this state."""
-    left = iter(range(times))
+def raised(
+    state: str, left: Iterator[object]
+) -> Callable[[Connection, Sequence[Any]], Sequence[Any]]:
+    """A write that the server refuses with this state, as long as something is left."""
 
     def apply(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
         if next(left, None) is not None:
@@ -502,8 +504,8 @@ def test_s7_a_lost_race_is_tried_again_and_seen_only_by_a_write_that_loses_it_fo
     store: Store, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     monkeypatch.setattr(writer, "MAX_RACES", 3)
-    assert write_batched(store, raised(state, 3), Of("a", 7)) == Of("a", 7)
-    lost, good = (batched(raised(state, times), Of("a")) for times in (10_000, 0))
+    assert write_batched(store, raised(state, iter(range(3))), Of("a", 7)) == Of("a", 7)
+    lost, good = (batched(raised(state, left), Of("a")) for left in (count(), iter(())))
     error, made = store.commit([lost, good])
     assert made == Of("a")
     assert type(error) is StoreUnavailable
@@ -540,22 +542,10 @@ def test_what_waiting_does_not_mend_soon_is_told_at_once_and_not_sent_again(
     store: Store, states: str, error: type[Exception], message: str
 ) -> None:
     for state in states.split():
-        tries: list[int] = []
-        apply = raised(state, 10_000)
-
-        def count(
-            connection: Connection,
-            requests: Sequence[Any],
-            tries: list[int] = tries,
-            apply: Any = apply,
-        ) -> Sequence[Any]:
-            tries.append(1)
-            result: Sequence[Any] = apply(connection, requests)
-            return result
-
+        tries = count()
         with pytest.raises(error, match=message.replace("STATE", state)):
-            write_batched(store, count, Of("a"))
-        assert len(tries) == 1
+            write_batched(store, raised(state, tries), Of("a"))
+        assert next(tries) == 1
 
 
 @pytest.mark.parametrize(
@@ -687,7 +677,7 @@ def test_a_server_that_is_lost_before_the_commit_is_asked_again(store: Store) ->
 
 
 def test_a_server_that_is_no_longer_writable_is_left(store: Store, server: Server) -> None:
-    raise_once = raised("25006", 1)
+    raise_once = raised("25006", iter(range(1)))
     backends: list[int] = []
 
     def apply(connection: Connection, requests: Sequence[Of]) -> Sequence[Any]:
