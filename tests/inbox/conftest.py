@@ -3,21 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import Store, open_store
-from tests.support.clocks import SteppingClock
-from tests.support.inbox.builders import FakeMonotonic, Inbox
+from resumes.store import Store
+from tests.store.conftest import clock as clock
+from tests.store.conftest import store as store
+from tests.support.clocks import FakeMonotonic, SteppingClock
+from tests.support.inbox.builders import Inbox
 from tests.support.store.builders import Busy
-
-
-@pytest.fixture
-def clock() -> SteppingClock:
-    return SteppingClock()
-
-
-@pytest.fixture
-def store(url: str, clock: SteppingClock) -> Iterator[Store]:
-    with open_store(url, clock=clock) as store:
-        yield store
 
 
 @pytest.fixture

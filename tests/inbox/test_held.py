@@ -482,16 +482,6 @@ def see_what_is_gone(inbox: Inbox, importer: Importer) -> None:
         importer.round()
 
 
-def check_known_again(inbox: Inbox, importer: Importer, failed: Path) -> None:
-    """What had failed is on the list, and imported once it was fixed."""
-    see_what_is_gone(inbox, importer)
-    assert "ana/cv.json" in names_listed(inbox)
-    failed.write_bytes(a_document("fixed"))
-    inbox.ask(RequestKind.RETRY)
-    importer.round()
-    assert inbox.outcomes()["ana/cv.json"] == "done"
-
-
 @pytest.mark.parametrize(
     ("below", "instead"),
     [
@@ -534,7 +524,13 @@ def test_a_failed_file_whose_folder_is_away_stays_on_the_list_and_is_known_when_
             shutil.rmtree(folder)
         folder.unlink(missing_ok=True)
         away.rename(folder)
-    check_known_again(inbox, inbox.importer(settle_s=0), failed)
+    importer = inbox.importer(settle_s=0)
+    see_what_is_gone(inbox, importer)
+    assert "ana/cv.json" in names_listed(inbox)
+    failed.write_bytes(a_document("fixed"))
+    inbox.ask(RequestKind.RETRY)
+    importer.round()
+    assert inbox.outcomes()["ana/cv.json"] == "done"
     assert ("ana/below.json" in names_listed(inbox)) == (instead == "a folder in use")
 
 

@@ -12,3 +12,16 @@ class SteppingClock:
 
     def advance(self, seconds: float) -> None:
         self.now_us += int(seconds * 1_000_000)
+
+
+class FakeMonotonic:
+    """A monotonic clock that stands still until it is moved. Seconds."""
+
+    def __init__(self) -> None:
+        self.now_s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def advance(self, seconds: float) -> None:
+        self.now_s += seconds

@@ -24,24 +24,12 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestKind
 from resumes.store.plans import PlanChange
+from tests.support.clocks import FakeMonotonic as FakeMonotonic
 from tests.support.clocks import SteppingClock
 from tests.support.resumes import a_document
 from tests.support.waiting import wait_until as wait_until
 
 REPORT = ".report.json"
-
-
-class FakeMonotonic:
-    """A monotonic clock that stands still until it is moved. Seconds."""
-
-    def __init__(self) -> None:
-        self.now_s = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-    def advance(self, seconds: float) -> None:
-        self.now_s += seconds
 
 
 # Files
@@ -77,20 +65,6 @@ def filed(root: Path, outcome: str) -> list[Path]:
 def report_beside(file: Path) -> Path:
     """Where the report on a file of one resume lies."""
     return file.with_name(file.name.removesuffix(".json") + REPORT)
-
-
-def is_tidy(root: Path) -> bool:
-    """Whether no importer left anything of its own behind but what lies in outcome folders."""
-    return set(names_below(root / ".importer")) <= {"store"}
-
-
-# The store
-
-
-def resume_names(store: Store, account_id: str) -> list[str]:
-    """The names on an account's resumes, oldest first."""
-    page = stored_resumes.list_page(store, account_id, limit=100)
-    return [entry.name or "" for entry in page.entries]
 
 
 class Inbox:
@@ -130,7 +104,9 @@ class Inbox:
 
     def names(self, account: str = "ana") -> list[str]:
         """The names on an account's resumes, oldest first."""
-        return resume_names(self.store, accounts.get_account(self.store, account).id)
+        account_id = accounts.get_account(self.store, account).id
+        page = stored_resumes.list_page(self.store, account_id, limit=100)
+        return [entry.name or "" for entry in page.entries]
 
     def rows(self, **chosen: Any) -> Sequence[FileRow]:
         """What the ledger has of files, the newest first."""
@@ -174,7 +150,7 @@ class Inbox:
     def is_tidy(self) -> bool:
         """End the importers; whether nothing of their own is left but in outcome folders."""
         self.close()
-        return is_tidy(self.root)
+        return set(self.names_below(".importer")) <= {"store"}
 
     # Importers
 
