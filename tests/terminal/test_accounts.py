@@ -8,11 +8,11 @@ from resumes.settings import Settings
 from resumes.store import accounts, api_keys, plans
 from resumes.store.plans import PlanChange
 from resumes.store.store import Store
+from tests.support.clocks import FakeMonotonic
 from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
-    HandClock,
     leads,
     lines,
     presses,
@@ -209,7 +209,7 @@ async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> No
 
 async def test_a_deletion_is_not_undone_once_its_account_is_deleted(store: Store) -> None:
     stored_many(store, 2)
-    async with running(store, "1 of 2", clock=HandClock()) as pilot:
+    async with running(store, "1 of 2", clock=FakeMonotonic()) as pilot:
         await leads(pilot, "d", "Deleting in 10 s")
         await leads(pilot, "3", "1 account")
         await leads(pilot, "D", "Permanently delete account ana?")

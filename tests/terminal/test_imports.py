@@ -160,7 +160,7 @@ async def test_a_broken_file_is_fixed_and_retried_and_that_is_told_once(
         importer.drop("ana/ada.json", BROKEN)
         await importer.round()
         await shows(pilot.app, "✗ failed", "invalid JSON", "ana/ada.json")
-        importer.fix(json.dumps(a_document()).encode())
+        importer.failed.write_bytes(json.dumps(a_document()).encode())
         await leads(pilot, "t", "retry requested")
         await importer.round()
         await shows(pilot.app, "✓ done", "Done: ana/ada.json", "✗ 0 failed", "✓ 1 done")
@@ -279,18 +279,12 @@ async def test_a_reader_who_went_elsewhere_is_not_asked(
 # Editing a file
 
 
-def failed_file(folder: Path) -> Path:
-    """The one file that failed, where it lies."""
-    (report,) = folder.glob("inbox/_failed/*/*.report.json")
-    return report.with_name(report.name.replace(".report", ""))
-
-
 async def test_a_failed_file_is_edited_at_its_fault_and_retried(
     store: Store, importer: AnImporter, editor: Path
 ) -> None:
     importer.drop("ana/cv.json", b'{"header": {},\n "sections": {},\n "title": 1}')
     await importer.round()
-    path = failed_file(editor)
+    path = importer.failed
     # What editors leave beside it.
     for left in (f"{path.name}~", f"{path.name}.bak", f".{path.name}.swp", f".#{path.name}"):
         path.with_name(left).write_bytes(BROKEN)
@@ -314,7 +308,7 @@ async def test_what_is_no_file_is_not_edited(
 ) -> None:
     importer.drop("ana/cv.json", BROKEN)
     await importer.round()
-    path = failed_file(editor)
+    path = importer.failed
     path.unlink()
     if kind == "link":
         path.symlink_to(editor / "elsewhere")

@@ -9,6 +9,7 @@ import pytest
 
 from resumes.store import accounts, labels, plans, stored_resumes
 from resumes.store.store import Store
+from tests.support.clocks import FakeMonotonic
 from tests.support.pdfs import read_with_pdftotext
 from tests.support.terminal.builders import (
     HOSTILE,
@@ -23,7 +24,6 @@ from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
     SMALL,
-    HandClock,
     at_rest,
     copied,
     leads,
@@ -315,12 +315,12 @@ async def test_a_file_in_the_way_of_an_export_stays_as_it_is(store: Store) -> No
 
 async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None:
     stored(store, a_document(title="First"), a_document(title="Second"))
-    clock = HandClock()
+    clock = FakeMonotonic()
     async with running(store, "Second", clock=clock) as pilot:
         await leads(pilot, "d j d", "(u to undo) First", "(u to undo) Seco")
 
         await leads(pilot, "u", 'Undid the deletion of "Second".')
-        clock.now_s += 10
+        clock.advance(10)
         await shows(pilot.app, 'Deleted "First".', "1 of 1")
         await leads(pilot, "u", "Nothing to undo.")
     assert titles(store) == ["Second"]
@@ -328,14 +328,14 @@ async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None
 
 async def test_of_several_those_that_are_not_begun_yet_can_still_be_undone(store: Store) -> None:
     stored(store, a_document(title="First"), a_document(title="Second"))
-    clock, unsteady = HandClock(), UnsteadyStore(store)
+    clock, unsteady = FakeMonotonic(), UnsteadyStore(store)
     async with running(unsteady, "Second", clock=clock) as pilot:
         await leads(pilot, "space", "1 marked")
         assert ["●" in line for line in lines(pilot.app) if "Lovelace" in line] == [True, False]
         await leads(pilot, "space d", "Deleting 2 resumes in 10 s")
         await shows_no(pilot.app, "marked")
         hold = unsteady.hold("write")
-        clock.now_s += 10
+        clock.advance(10)
         await until(hold.begun.is_set)
 
         await leads(pilot, "u", 'Undid the deletion of "Second".')
@@ -347,18 +347,18 @@ async def test_of_several_those_that_are_not_begun_yet_can_still_be_undone(store
 @pytest.mark.parametrize("opens", [False, True])
 async def test_a_deletion_waits_and_is_then_carried_out_once(store: Store, opens: bool) -> None:
     stored(store, a_document(title="First"), a_document(title="Second"))
-    clock = HandClock()
+    clock = FakeMonotonic()
     async with running(store, "Second", clock=clock) as pilot:
         if opens:
             await leads(pilot, "enter", "› First")
         await leads(pilot, "d", 'Deleting "First" in 10 s')
-        clock.now_s += 4
+        clock.advance(4)
         await leads(pilot, "d", 'Already deleting "First".')  # which does not put it off
         assert titles(store) == ["First", "Second"]
         if not opens:
             await shows(pilot.app, "Deleting in 6 s (u to undo) First")
 
-        clock.now_s += 6
+        clock.advance(6)
         await until(lambda: titles(store) == ["Second"])
         await shows(pilot.app, 'Deleted "First".')
         if opens:
@@ -374,16 +374,16 @@ async def test_of_several_all_that_could_not_be_deleted_are_told_and_those_that_
     store: Store,
 ) -> None:
     ids = stored_many(store, 4)
-    clock, unsteady = HandClock(), UnsteadyStore(store)
+    clock, unsteady = FakeMonotonic(), UnsteadyStore(store)
     async with running(unsteady, "Number 3", clock=clock) as pilot:
         await leads(pilot, "d", "Deleting in 10 s")
         stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, ids[0])
-        clock.now_s += 10
+        clock.advance(10)
         await shows(pilot.app, 'Could not delete "Number 0": Resume not found')
 
         await leads(pilot, "space space space d", "Deleting 3 resumes in 10 s")
         hold = unsteady.hold("write")
-        clock.now_s += 10
+        clock.advance(10)
         await until(hold.begun.is_set)
         unsteady.go_away(only="write")
         await hold.arrives(pilot)
@@ -397,18 +397,18 @@ async def test_a_resume_of_the_same_id_in_another_account_stays_and_is_deleted_o
 ) -> None:
     stored(store, a_document(title="First"))
     a_copy(store, "bob")
-    clock = HandClock()
+    clock = FakeMonotonic()
     async with running(store, "First", account="ana", clock=clock) as pilot:
         await leads(pilot, "d", "Deleting in 10 s")
         await leads(pilot, "a", "Choose account", "bob")
         await leads(pilot, "down enter", "Resumes › bob · 1 of 1", "First")
         await shows_no(pilot.app, "Deleting in 10 s")
-        clock.now_s += 10
+        clock.advance(10)
         await shows(pilot.app, 'Deleted "First".', "First")
         assert titles(store) == []
 
         await leads(pilot, "d", 'Deleting "First" in 10 s')
-        clock.now_s += 10
+        clock.advance(10)
         await shows(pilot.app, "no resumes")
     assert titles(store, "bob") == []
 
@@ -480,7 +480,7 @@ async def test_a_text_that_is_no_resume_is_edited_again_or_kept(
 
 
 async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(store: Store) -> None:
-    clock = HandClock()
+    clock = FakeMonotonic()
     plans.set_plan_limits(store, plans.PlanChange("business", 1))
     stored(store, a_document(title="First"))
     async with running(store, "First", clock=clock) as pilot:
@@ -491,7 +491,7 @@ async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(store: S
         await leads(pilot, "u", 'Undid the deletion of "First".')
 
         await presses(pilot, "d")
-        clock.now_s += 10
+        clock.advance(10)
         await until(lambda: titles(store) == [])
         assert stored(store, a_document(title="Second"))
 
@@ -585,7 +585,7 @@ async def test_what_a_filter_shows_is_marked_and_deleted_at_once_unless_that_is_
     account = accounts.get_account(store, "ana")
     labels.set_label(store, account.id, ids[:230], "class-2025")
     labels.set_label(store, account.id, ids[230:], "class-2026")
-    clock = HandClock()
+    clock = FakeMonotonic()
     async with running(store, "Number 3", clock=clock) as pilot:
         await presses(pilot, "slash")
         await types(pilot, "label:2025")
@@ -598,6 +598,6 @@ async def test_what_a_filter_shows_is_marked_and_deleted_at_once_unless_that_is_
         await leads(pilot, "x", "Resumes       230 marked")
         await presses(pilot, "escape", "d")
         await shows(pilot.app, "Deleting 230 resumes in 10 s")
-        clock.now_s += 10
+        clock.advance(10)
         await shows(pilot.app, "Deleted 230 resumes.")
     assert labels_of(store) == ["class-2026"] * 20

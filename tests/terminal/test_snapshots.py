@@ -95,9 +95,8 @@ STATES: Final[Mapping[str, scenes.Fill]] = {
 )
 async def test_lists(world: World, sizes: Sizes, screen: str, state: str) -> None:
     store, clock = world
-    unsteady = UnsteadyStore(store)
     STATES[state](store, clock)
-    async with showing(unsteady, screen) as pilot:
+    async with showing(store, screen) as pilot:
         await look_in(sizes, pilot, f"{screen}-{state}")
 
 
@@ -157,10 +156,9 @@ lies over a screen."""
 )
 async def test_what_keys_lead_to(world: World, sizes: Sizes, name: str) -> None:
     store, clock = world
-    unsteady = UnsteadyStore(store)
     path = PATHS[name]
     path.fill(store, clock)
-    async with showing(unsteady, path.screen) as pilot:
+    async with showing(store, path.screen) as pilot:
         await until(lambda: is_read(pilot))
         for key in path.keys:
             await presses(pilot, key)

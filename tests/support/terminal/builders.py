@@ -19,6 +19,7 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict
 from resumes.store.store import Store
 from resumes.store.transfer.account_import import import_account
+from tests.support.inbox.builders import drop, filed
 from tests.support.store import builders as store_builders
 from tests.support.store.builders import index_all
 
@@ -158,15 +159,13 @@ class AnImporter:
 
     def drop(self, name: str, content: bytes) -> None:
         """The file lies in the inbox."""
-        path = self._root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        drop(self._root, name, content)
 
-    def fix(self, content: bytes) -> None:
-        """The one file that failed holds this now, where it lies."""
-        (report,) = self._root.glob("_failed/*/*.report.json")
-        name = report.name.replace(".report", "")
-        report.with_name(name).write_bytes(content)
+    @property
+    def failed(self) -> Path:
+        """The one file that failed, where it lies."""
+        (path,) = filed(self._root, "_failed")
+        return path
 
     def close(self) -> None:
         """The importer is gone."""

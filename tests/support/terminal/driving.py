@@ -41,16 +41,6 @@ SMALL = (80, 24)
 LARGE = (200, 50)
 
 
-class HandClock:
-    """A clock that is moved by hand. Seconds."""
-
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @asynccontextmanager
 async def running(
     store: Store,
