@@ -191,6 +191,7 @@ def looks_like_lines(content: bytes) -> bool:
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 """The first bytes of a zip archive; the second value is for an empty archive."""
+COMPRESSED: Final = (GZIP_MAGIC, *ZIP_MAGICS)
 _TAR_AT, _TAR = 257, b"ustar"
 
 
@@ -227,7 +228,7 @@ def unpack_content(content: bytes, limits: Limits, *, is_by_line: bool) -> Itera
 
 def _refuse_foreign(content: bytes) -> None:
     is_tar = content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR
-    if is_tar or content.startswith((GZIP_MAGIC, *ZIP_MAGICS)):
+    if is_tar or content.startswith(COMPRESSED):
         raise invalid_archive("It contains an archive, not JSON: nested archives are not opened")
     if encoding := find_foreign_encoding(content):
         raise invalid_json(f"Invalid JSON at byte 0: {encoding}")

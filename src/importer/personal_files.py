@@ -27,6 +27,7 @@ from importer.options import Limits
 from importer.outcomes import judge
 from resumes.analyzer import Format, Resume
 from resumes.analyzer.strict_json import without_mark
+from resumes.import_reasons import Reason
 from resumes.output_files import drafted, flush, replace
 from resumes.store.forgetting import Mentions, as_utf8, find_address
 from resumes.store.forgotten import Subject, SubjectKind, subjects_of
@@ -126,23 +127,29 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
     if is_document(path.name):
         return _examine_document(path, body, search)
     if content.is_over_limit:
-        return PersonalFile(path, Action.CANNOT) if search.mentions.may_be_in(body) else None
+        return PersonalFile(path, Action.CANNOT)  # only its beginning was read
     if not unpack.is_bundle(path.name, body):
         if not search.is_theirs(body):
             return None
         return PersonalFile(path, Action.CANNOT if _is_unread_bundle(body) else Action.ERASE)
     try:
         opened = unpack.unpack(path.name, body, search.limits)
-        theirs, others = [], 0
+        theirs, others, is_unread = [], 0, opened.skipped.count > 0
         for part in opened.parts:
+            is_unread |= part.refusal is not None
             if search.is_theirs(part.body):
                 theirs.append(part.number)
             else:
                 others += 1
-    except CannotUnpack:
+    except CannotUnpack as error:
+        if error.refusal.reason is Reason.TOO_LARGE and body.startswith(json_texts.COMPRESSED):
+            return PersonalFile(path, Action.CANNOT)
         return _listed(path, body, search)
-    is_zip = body.startswith(json_texts.ZIP_MAGICS)
-    unread = _count_unread(body, search, has_theirs=bool(theirs)) if is_zip else 0
+    unread = 0
+    if is_unread and body.startswith(json_texts.ZIP_MAGICS):
+        unread = _count_unread(body, search, has_theirs=bool(theirs))
+    elif is_unread:
+        unread = int(search.mentions.may_be_in(body))
     if not theirs:
         return PersonalFile(path, Action.CANNOT) if unread else None
     action = Action.REWRITE if others or unread else Action.ERASE
@@ -152,8 +159,9 @@ def _examine(path: Path, search: Search) -> PersonalFile | None:
 def _count_unread(body: bytes, search: Search, *, has_theirs: bool) -> int:
     """Return how many members of a zip archive may be the person's, but contain no readable JSON.
 
-    A member may be if its name or content mentions the person. In an archive with resumes of the
-    person, so may all pictures, documents and the like.
+    A member may be if its name or content mentions the person, or if it is too large to be
+    searched. In an archive with resumes of the person, so may all pictures, documents, nested
+    archives and the like.
     """
     archive, members, _ = unpack.open_archive(body, search.limits)
     to_read = {id(member.info): member for member in members if member.obstacle is None}
@@ -161,18 +169,22 @@ def _count_unread(body: bytes, search: Search, *, has_theirs: bool) -> int:
     for info in archive.infolist():
         if info.is_dir():
             continue
-        member, content = to_read.get(id(info)), b""
-        with contextlib.suppress(*unpack.DAMAGED), archive.open(info) as file:
-            content = file.read(left_bytes)
-        left_bytes -= len(content)
-        if member is not None:
+        if member := to_read.get(id(info)):
             with contextlib.suppress(CannotUnpack):
+                content = unpack.read_member(archive, member)
                 is_by_line = member.extension in unpack.LINES
-                json_texts.unpack_content(content, search.limits, is_by_line=is_by_line)
-                continue
-        name = unpack.decoded(info, info.filename)
-        is_other_type = find_extension(name) is None and not any(map(is_hidden, name.split("/")))
-        is_possible = has_theirs and is_other_type
+                parts = json_texts.unpack_content(content, search.limits, is_by_line=is_by_line)
+                if all(part.refusal is None for part in parts):
+                    continue
+        name, content = unpack.decoded(info, info.filename), b""
+        is_possible = info.file_size > left_bytes
+        if not is_possible:
+            left_bytes -= info.file_size
+            del info.CRC  # without it, a damaged member is read, too
+            with contextlib.suppress(*unpack.DAMAGED):
+                content = archive.read(info)
+        is_unread_type = find_extension(name) in (None, ".zip")
+        is_possible |= has_theirs and is_unread_type and not any(map(is_hidden, name.split("/")))
         if is_possible or name in search.mentions or search.mentions.may_be_in(content):
             count += 1
     return count
@@ -182,7 +194,7 @@ def _is_unread_bundle(body: bytes) -> bool:
     """Return whether a file that is not read as a bundle may contain several resumes: it is
     compressed despite its name, contains an array in UTF-16, or lines of which the first is damaged.
     """
-    if body.startswith((json_texts.GZIP_MAGIC, *json_texts.ZIP_MAGICS)):
+    if body.startswith(json_texts.COMPRESSED):
         return True
     text = as_utf8(body)
     return json_texts.is_json_bundle(text) or b"\n{" in text.lstrip()

@@ -453,6 +453,33 @@ def test_members_that_are_not_imported_are_searched_and_folders_named_after_the_
     assert {name[:4] for name in mentions(acme.home / "inbox/_done")} == set()
 
 
+def test_content_that_is_damaged_or_too_large_is_searched_or_named(acme: CommandLine) -> None:
+    limits = "max_file_bytes = 1048576\nmax_body_bytes = 100000\n"
+    (acme.home / "config.toml").write_text(limits)
+    large = theirs(1, more="x" * 200_000)
+    named = {
+        "beyond.ndjson": b" " * 1_100_000 + theirs(),
+        "inflated.json.gz": gzip.compress(b" " * 1_100_000 + theirs()),
+        "inflated.zip": zipped({"a.ndjson": large * 6}),
+        "line.ndjson": other(1) + b"\n" + large,
+        "member.zip": zipped({"a.ndjson": other(2) + b"\n" + large}),
+        "damaged.zip": zipped({"a.json": other(3), "b.json": theirs()}, zipfile.ZIP_STORED).replace(
+            b"xxx", b"xyx", 1
+        ),
+        "nested.zip": zipped({"a.json": theirs(2), "b.zip": zipped({"c.json": theirs(3)})}),
+        "picture.zip": zipped({"a.json": other(4), "b.bmp": bytes(1_100_000)}),
+    }
+    kept = {
+        "lines.ndjson": other(1) + b"\n" + b"x" * 200_000,
+        "pictures.zip": zipped({"a.json": other(5), "b.bmp": bytes(900_000), ".c": b"x" * 9_000}),
+    }
+    bodies_in(acme, **named, **kept)
+    told = acme("forget", EMAIL, "--yes")
+    assert sorted(re.findall(r"/(\w+)-\w+\.\S+ (?:may|has)", told.stderr)) == sorted(
+        name.partition(".")[0] for name in named
+    )
+
+
 def test_an_archive_that_cannot_be_read_ends_neither_the_search_nor_the_erasure(
     acme: CommandLine,
 ) -> None:
