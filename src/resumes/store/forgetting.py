@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec.json
 import orjson
-from sqlalchemy import ColumnElement, Executable, delete, or_, select, update
+from sqlalchemy import ColumnElement, Executable, delete, func, or_, select, update
 from sqlmodel import Session
 
 from resumes.analyzer.person import find_email, folded_email
@@ -25,6 +25,7 @@ from resumes.search.words import index_tokens
 from resumes.store.entry import Entry
 from resumes.store.erasing import erase
 from resumes.store.forgotten import Subject, SubjectKind, is_forgotten, subjects_of
+from resumes.store.identifiers import POSITION_DIGITS
 from resumes.store.import_ledger import SOURCE_BYTES, nameless, parse_items
 from resumes.store.schema import (
     accounts,
@@ -271,7 +272,7 @@ def find_documents(
     found: dict[str, bool] = {}
     name = imported_files.c.name
     of_documents = or_(*(name.ilike(f"%{ending}") for ending in DOCUMENTS))
-    columns = imported_files.c["claim_id", "name", "outcome", "resume_id", "source"]
+    columns = imported_files.c["claim_id", "name", "resume_id", "source"]
     for account_id in account_ids:
         stored = looked_up(resumes.c.id, resumes, account_id, imported_files.c.resume_id)
         page = select(*columns, stored.label("stored_id")).where(
@@ -280,7 +281,11 @@ def find_documents(
         rows = iter_in_pages(store.fetch, page, [imported_files.c.claim_id], page_rows=PAGE_ROWS)
         for row in rows:
             # True if an earlier call cleared the row, but could not remove the file.
-            was_erased = row.resume_id is not None and row.name == nameless(row.name)
+            was_erased = (
+                row.resume_id is not None
+                and row.stored_id is None
+                and row.name == nameless(row.name)
+            )
             if was_erased or row.stored_id is not None or row.source:
                 is_known = was_erased or row.resume_id in resume_ids
                 is_found = is_known or bool(row.source and is_theirs(row.source))
@@ -291,9 +296,10 @@ def find_documents(
 
 
 def find_owners(store: Store, ending: str) -> set[str]:
-    """Return the IDs of the accounts with a claim whose ID, which is in file names, ends like this."""
-    is_it = imported_files.c.claim_id.endswith(ending, autoescape=True)
-    return {row.account_id for row in store.fetch(select(imported_files.c.account_id).where(is_it))}
+    """Return the IDs of the accounts with a claim whose ID has these random digits at its end."""
+    is_it = func.substr(imported_files.c.claim_id, POSITION_DIGITS + 1) == ending
+    owners = store.fetch(select(imported_files.c.account_id).where(is_it))
+    return {account_id for (account_id,) in owners}
 
 
 def find_digests(
