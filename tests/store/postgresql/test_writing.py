@@ -151,7 +151,10 @@ def test_s17_few_accounts_share_a_transaction_since_its_server_may_be_frozen(
 
     async def create() -> list[Any]:
         creates = (creation.create_async(store, each.id, a_resume()) for each in several)
-        return await asyncio.gather(*creates)
+        with store.write_queue.paused():  # until all creates are waiting
+            together = asyncio.gather(*creates)
+            await asyncio.sleep(0)
+        return await together
 
     assert len(made_ids(asyncio.run(create()))) == len(several)
     assert count_transactions(url, *(account.id for account in several)) == 2
