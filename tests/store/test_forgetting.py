@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import time
 from dataclasses import replace
 
 import pytest
@@ -215,10 +214,9 @@ def test_names_of_underscores_are_not_searched() -> None:
     assert not Mentions([], ["_ _ _ _ x"]).are_in(b"_" * 1_000_000)  # this would take years
 
 
-def test_long_names_and_addresses_do_not_make_the_search_of_a_file_long() -> None:
+def test_the_beginning_of_a_long_name_and_no_long_address_is_sought() -> None:
     name, address = "a " * 9_000 + "b", "z" * 19_000 + "@x.co"
-    began_s = time.perf_counter()
-    mentions = Mentions([address], [name] * 1_000)
-    assert not mentions.may_be_in((b"a " * 150 + b"c ") * 500 + b"z" * 500_000)
+    mentions = Mentions([address], [name])
     assert mentions.may_be_in(b"a-" * 160)
-    assert time.perf_counter() - began_s < 5  # without limits, this takes minutes
+    assert not mentions.may_be_in(b"a-" * 150)
+    assert not mentions.may_be_in(address.encode())
