@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -247,13 +248,11 @@ def other_disk(root: Path, tmp_path: Path) -> Iterator[Path]:
         other = Path("/var/tmp")
     if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is no other disk")
-    folder = other / f"{tmp_path.parent.name}-{tmp_path.name}"
-    folder.mkdir()
-    for name in ("_done", "_failed"):
-        (folder / name).mkdir()
-        (root / name).symlink_to(folder / name)
-    yield folder
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(dir=other) as folder:
+        for name in ("_done", "_failed"):
+            Path(folder, name).mkdir()
+            (root / name).symlink_to(Path(folder, name))
+        yield Path(folder)
 
 
 FAR = pytest.mark.parametrize("content", [a_document("Ada"), b"nonsense"], ids=["done", "failed"])
