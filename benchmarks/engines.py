@@ -17,6 +17,7 @@ import os
 import shutil
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from tests.support import postgres
 from benchmarks.server import CONNECTIONS, SAMPLE, SERVE, Load, Server, load, median, running, show
 from resumes.store import accounts, api_keys, open_store, plans
 from resumes.store.plans import PlanChange
+from resumes.store.search_index import list_behind
 
 ACCOUNTS = 16
 DURABLE = {"fsync": "on", "full_page_writes": "on", "shared_buffers": "512MB"}
@@ -34,6 +36,7 @@ DURABLE = {"fsync": "on", "full_page_writes": "on", "shared_buffers": "512MB"}
 class Engine(NamedTuple):
     """A store, the keys of its accounts, and what serves it by number of processes."""
 
+    url: str
     keys: list[str]
     servers: dict[int, Server]
 
@@ -69,7 +72,7 @@ def engine(url: str) -> Iterator[Engine]:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             settings = {"database": url, "workers": count, "rate_limit": False}
             servers[count] = stack.enter_context(running(SERVE, home, secrets[0], **settings))
-        yield Engine(secrets, servers)
+        yield Engine(url, secrets, servers)
 
 
 def measure(
@@ -84,6 +87,9 @@ def measure(
             loads = found.setdefault((name, count), [])
             what = script(method, one.keys[part])
             loads.append(load(one.servers[count], method, seconds, what))
+            with open_store(one.url) as store:
+                while list_behind(store):  # or its indexing would slow the next engine down
+                    time.sleep(0.2)
         for (name, count), loads in found.items():
             show(f"{method}, {kind}, {name}, {count} process{'es'[: count * 2 - 2]}", median(loads))
         first, second = engines
