@@ -62,7 +62,7 @@ RETRY_INTERVAL_S: Final = 0.05
 MAX_RACES: Final = 20
 """How many lost races are retried. The next one fails only the write, not its account (pitfalls S7)."""
 
-SHARED_ACCOUNTS: Final = 12
+SHARED_ACCOUNTS: Final = 16
 """The maximum number of accounts in a transaction: all of them wait if its server process is frozen."""
 
 SLOW_S: Final = 1.0
