@@ -33,7 +33,7 @@ from resumes.settings import Settings
 from resumes.store import idempotency, labels, row_bounds, search
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
-from resumes.store.postgresql.writer import PROOF_TIMEOUT_S
+from resumes.store.postgresql.writer import PROOF_TIMEOUT_S, SHARDED_THREADS, SHARED_ACCOUNTS
 from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from resumes.watched_names import OFFICE_LOCK, SYSTEM_FOLDERS, TEMPORARY
@@ -472,11 +472,13 @@ SENTENCES: Final = {
         f"less than {size(filesystems.DISK_FLOOR_BYTES)} is free on the store's disk",
         f"wait up to {WRITE_DEADLINE_S:g} seconds while the service tries to reconnect",
         f"may take up to {PROOF_TIMEOUT_S:g} more seconds",
+        f"the frozen connection has locked, which are at most {SHARED_ACCOUNTS}.",
         f"After {search.TIMEOUT_S * 1000:g} ms",
         f"cached for {metrics.CACHE_S:g} seconds, or for {metrics.CACHE_TIMES} times as long",
     ],
     "backups.md": [f"less than {row_bounds.MAX_CLOCK_ERROR_US // row_bounds.YEAR_US} years ahead"],
     "guides/proxies.md": [f"[up to {PROOF_TIMEOUT_S:g} s more]"],
+    "sharding.md": [f"each process opens up to {SHARDED_THREADS} connections for writes"],
     "terminal.md": [
         f"({themes.ROOM_CELLS} columns or more)",
         f"keeps at most {window.MAX_ROWS:,} rows",
