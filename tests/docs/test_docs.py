@@ -472,7 +472,7 @@ SENTENCES: Final = {
         f"less than {size(filesystems.DISK_FLOOR_BYTES)} is free on the store's disk",
         f"wait up to {WRITE_DEADLINE_S:g} seconds while the service tries to reconnect",
         f"may take up to {PROOF_TIMEOUT_S:g} more seconds",
-        f"the frozen connection has locked, which are at most {SHARED_ACCOUNTS}.",
+        f"the frozen connection has locked (at most {SHARED_ACCOUNTS}).",
         f"After {search.TIMEOUT_S * 1000:g} ms",
         f"cached for {metrics.CACHE_S:g} seconds, or for {metrics.CACHE_TIMES} times as long",
     ],
