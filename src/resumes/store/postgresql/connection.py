@@ -43,7 +43,7 @@ class ServerTimeout(psycopg.OperationalError):
     """The server did not answer in time; the connection is closed."""
 
 
-LARGE_BYTES: Final = 64 * 1024
+LARGE_BYTES: Final = 256 * 1024
 SLOWEST_BYTES_S: Final = 4 * 1024
 """The slowest rate at which a message above LARGE_BYTES may arrive."""
 
@@ -141,8 +141,7 @@ class TimeoutConnection(_Bounded, psycopg.Connection[Any]):
             cursor.execute(f"{begin};{query}", params)
         finally:
             self.timeout_s = timeout_s
-        while cursor.nextset():
-            pass
+        cursor.set_result(-1)
         return cursor
 
     def run_later(
