@@ -23,7 +23,7 @@ from resumes.store import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Creation, Duplicate, NewResume, create
 from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_async
-from resumes.store.import_ledger import FileOutcome, Items, Verdict
+from resumes.store.import_ledger import Analysis, FileOutcome, Items, Verdict
 from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.write_queue import Write, was_committed
 from tests.store.conftest import SteppingClock
@@ -203,6 +203,11 @@ def test_i1_an_item_of_a_claim_is_imported_once_whatever_became_of_its_resume(
     again = create(store, ana.id, batch, claim=a_claim())
 
     assert again == [Duplicate(stored), Created(made.id, replayed=True)]
+    # So is a file that was a duplicate before it was read.
+    known, claim = Verdict(FileOutcome.DUPLICATE, "duplicate"), a_claim("1" * 24)
+    unread = Creation(ana.id, (), store.clock(), claim, known, resume_id=stored)
+    assert creation.create_files(store, [unread]) == [[]]
+    assert create(store, ana.id, [a_resume()], claim=claim) == [Duplicate(stored)]
     assert listed_ids(store, ana) == []
 
 
@@ -303,9 +308,11 @@ def test_the_ledger_has_each_file_as_it_ended_with_why_and_its_source_until_it_i
     failed = Verdict(FileOutcome.FAILED, "invalid_json", "no", "title", 7)
     items = Items(total=1, done=1, duplicate=0, held=0, failed=0)
     ada = a_resume("Ada", with_digest=True, idempotency="once")
+    analysis = Analysis("0" * 64, 1.5)
+    analyzed = Items(total=2, done=1, duplicate=0, held=0, failed=1, analysis=analysis)
     cases: list[tuple[list[NewResume], Items | None, Verdict | None]] = [
         ([ada], None, None),
-        ([], None, failed),
+        ([], analyzed, failed),
         ([a_resume("Bo")], items, None),
         ([a_resume("Ada", with_digest=True)], None, None),
         ([a_resume("Cy", idempotency="once")], None, None),
@@ -333,6 +340,7 @@ def test_the_ledger_has_each_file_as_it_ended_with_why_and_its_source_until_it_i
     places = [(row.path, row.byte_offset) for row in rows]
     assert places == [(None, None), ("title", 7), *[(None, None)] * 4]
     assert [row.items for row in rows] == [None, None, items, None, None, None]
+    assert [row.analysis for row in rows] == [None, analysis, None, None, None, None]
     assert {(row.name, row.size_bytes) for row in rows} == {("ada.json", 100)}
     limit(store, None)
     create(store, ana.id, [a_resume("Di")], claim=claims[-1])
@@ -348,7 +356,8 @@ def test_the_ledger_has_each_file_as_it_ended_with_why_and_its_source_until_it_i
 def test_s2_whether_a_creation_was_stored_is_told_by_an_id_that_it_made(
     store: Store, ana: AccountInfo, an_account: MakeAccount
 ) -> None:
-    (stored,) = add_resumes(store, ana, 1)
+    stored, newest = add_resumes(store, ana, 2)
+    stored_resumes.delete_resume(store, ana.id, newest)
     mine, theirs = (
         Creation(one.id, [a_resume()], store.clock()) for one in (ana, an_account("bo"))
     )
@@ -362,6 +371,7 @@ def test_s2_whether_a_creation_was_stored_is_told_by_an_id_that_it_made(
         (mine, gone, None),
         (mine, nothing, None),
         (mine, [Created("0" * 24)], None),
+        (mine, [Created(newest)], None),
         (mine, [*nothing, lost], False),
         (mine, [], None),
     ]

@@ -109,8 +109,9 @@ def test_a_file_is_looked_for_in_one_account_or_in_all(
 
 def test_the_items_of_a_claim_say_which_resumes_they_became(store: Store, ana: AccountInfo) -> None:
     new = [a_resume(f"P {number}", item=number) for number in (3, 5, 7)]
+    new[1:1] = [a_resume(name, item=4, idempotency="one") for name in ("P 4", "Refused")]
     made = made_ids(creation.create(store, ana.id, new, claim=a_claim()))
-    items = [Item(item, DONE, id_) for item, id_ in zip((3, 5, 7), made, strict=True)]
+    items = [Item(item, DONE, id_) for item, id_ in zip((3, 4, 5, 7), made, strict=True)]
     assert import_ledger.find_items(store, ana.id, "0" * 24) == items
     assert import_ledger.find_items(store, ana.id, "0" * 24, limit=2) == items[:2]
     assert import_ledger.find_items(store, ana.id, "1" * 24) == []

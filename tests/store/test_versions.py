@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from resumes import analyzer
-from resumes.errors import Conflict, QuotaReached
+from resumes.errors import Conflict, NotFound, QuotaReached
 from resumes.store import (
     Store,
     accounts,
@@ -200,6 +200,11 @@ def test_an_idempotency_key_gets_its_first_answer_even_if_its_resume_was_replace
     assert send("Second", "b") == Created(second.id, replayed=True, replaced=(first.id,))
     assert send("First", "a") == Created(first.id, replayed=True)
     assert listed_ids(store, ana) == [second.id]
+    third = Creation(ana.id, [a_version(text="Third", with_digest=False, key="c")], store.clock())
+    done, again = create_files(store, [third, third])
+    (newest,) = listed_ids(store, ana)
+    assert done == [Created(newest, replaced=(second.id,))]
+    assert again == [Created(newest, replayed=True, replaced=(second.id,))]
 
 
 def test_an_updated_resume_replaces_those_of_the_person_that_it_is_of_now(
@@ -241,6 +246,20 @@ def test_in_a_queue_only_what_needs_no_place_is_stored(store: Store, ana: Accoun
     assert offer(a_version("Ada"), claims[2]) == Duplicate(second.id, is_newer=True)
     row = get_file(store, claims[1].claim_id)
     assert (row.outcome, row.message) == (FileOutcome.HELD, "Wait")
+
+
+def test_a_rehearsal_tells_what_would_become_of_each_resume_and_stores_none(
+    store: Store, ana: AccountInfo
+) -> None:
+    with pytest.raises(NotFound, match=r"\AAccount not found\Z"):
+        creation.Rehearsal(store, "f" * 16)
+    rehearsal, (ada,) = creation.Rehearsal(store, ana.id), made(store, ana, a_version())
+    second, third = a_version(text="Second"), a_version(text="Third")
+    assert rehearsal.create(second) == Created("", replaced=(ada.id,))
+    assert rehearsal.create(second) == Duplicate("")
+    assert rehearsal.create(third) == Created("")
+    assert rehearsal.create(second) == Duplicate("", is_newer=True)
+    assert texts(store, ana) == ["First"]
 
 
 # Turning it on
