@@ -52,10 +52,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         began_s = time.monotonic()
         pooler = Pooler(folder / "pgbouncer")
         cluster = Cluster(
-            folder,
-            programs(options.postgres),
-            open_site(options.site, folder),
-            pooler.follow,
+            folder, programs(options.postgres), open_site(options.site, folder), pooler.follow
         )
         stack.callback(cluster.end)
         cluster.start()

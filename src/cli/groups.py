@@ -38,9 +38,7 @@ class Seconds(click.FloatRange):
 
 
 LOG_FORMAT = click.option(
-    "--log-format",
-    type=click.Choice(["text", "json"]),
-    help="Log format. [default: text]",
+    "--log-format", type=click.Choice(["text", "json"]), help="Log format. [default: text]"
 )
 """The option for commands that run services."""
 

@@ -25,13 +25,7 @@ from importer.json_texts import file_too_large
 from importer.options import Limits
 from importer.outcomes import Result, failed
 from resumes.errors import StoreError, StoreUnavailable
-from resumes.external_analyzer import (
-    BEGINNING_BYTES,
-    OLD_WORD,
-    AnalysisFailed,
-    Failure,
-    is_of_type,
-)
+from resumes.external_analyzer import BEGINNING_BYTES, OLD_WORD, AnalysisFailed, Failure, is_of_type
 from resumes.import_reasons import Reason
 from resumes.store import import_history
 from resumes.store.creation import find_duplicate

@@ -193,11 +193,7 @@ class Reimports:
         return {file.claim.account_id for file in self.next}
 
     def release(
-        self,
-        accounts: Mapping[str, AccountInfo],
-        *,
-        busy: Collection[str],
-        unfiled: Queues,
+        self, accounts: Mapping[str, AccountInfo], *, busy: Collection[str], unfiled: Queues
     ) -> dict[str, QuotaBacklog]:
         """Release held files in the order of arrival, as far as the quotas allow.
 

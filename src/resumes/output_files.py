@@ -178,11 +178,7 @@ class OutputFile:
     """
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        remedy: str,
-        may_replace: Callable[[BinaryIO], bool] = lambda _: False,
+        self, path: Path, *, remedy: str, may_replace: Callable[[BinaryIO], bool] = lambda _: False
     ) -> None:
         self.path = path
         self._replaced: _Signature | None = None

@@ -37,13 +37,7 @@ from resumes.store.idempotency import prune_async
 from resumes.store.labels import check_label
 from resumes.store.search import SearchResult, find_page
 from resumes.store.store import WRITE_DEADLINE_S
-from resumes.store.stored_resumes import (
-    DEFAULT_LIMIT,
-    DEFAULT_SORT,
-    MAX_LIMIT,
-    Sort,
-    StoredResume,
-)
+from resumes.store.stored_resumes import DEFAULT_LIMIT, DEFAULT_SORT, MAX_LIMIT, Sort, StoredResume
 from server.request import (
     RETRY_AFTER,
     ClientGone,
@@ -329,11 +323,7 @@ def _id(request: Request) -> str:
 
 
 def answer_stored(
-    request: Request,
-    status: int,
-    stored: Created,
-    warnings: Sequence[Issue],
-    headers: Headers = (),
+    request: Request, status: int, stored: Created, warnings: Sequence[Issue], headers: Headers = ()
 ) -> None:
     """Answer that the resume is stored, and log the older resumes that it has replaced."""
     answer: dict[str, Any] = {"id": stored.id}

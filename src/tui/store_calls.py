@@ -89,10 +89,7 @@ S = TypeVar("S", bound=_ShowsFailures)
 
 
 async def call(
-    store: R,
-    function: Callable[Concatenate[R, P], T],
-    *args: P.args,
-    **kwargs: P.kwargs,
+    store: R, function: Callable[Concatenate[R, P], T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
     """Call the function with the store in a thread. Must be called in a worker. Raises Failure."""
     try:

@@ -339,11 +339,7 @@ def test_one_upload_of_a_key_and_as_many_as_there_is_room_for(
 
 @pytest.mark.parametrize("leaving", ["reset", "close", "end sending"])
 def test_an_analyzer_is_ended_when_the_client_leaves(
-    client: Client,
-    place: Place,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    leaving: str,
+    client: Client, place: Place, tmp_path: Path, caplog: pytest.LogCaptureFixture, leaving: str
 ) -> None:
     body = a_form((FILE, b"%PDF slow"))
     head = (

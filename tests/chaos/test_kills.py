@@ -15,11 +15,7 @@ from tests.chaos.campaign import Figures
 from tests.chaos.strace import Injection
 from tests.support import programs
 from tests.support.api import ended_servers, load
-from tests.support.api.ended_servers import (
-    KINDS,
-    History,
-    live_through,
-)
+from tests.support.api.ended_servers import KINDS, History, live_through
 from tests.support.api.load import Client
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until

@@ -532,9 +532,7 @@ def test_a_file_shows_how_it_was_analyzed_and_what_was_written(analyzing: Comman
     assert "imports retry" in failed["hint"]
 
 
-def test_doctor_says_how_many_documents_wait_and_how_long_they_take(
-    analyzing: CommandLine,
-) -> None:
+def test_doctor_says_how_many_documents_wait_and_how_long_they_take(analyzing: CommandLine) -> None:
     drop(analyzing, ida="Ida ida@example.org")
     (analyzing.home / "inbox/acme/next.pdf").write_text("%PDF")
     told = analyzing("doctor").stdout

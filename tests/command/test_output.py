@@ -18,16 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.logs import JsonFormatter
-from cli.output import (
-    Column,
-    cut,
-    put_fields,
-    put_json,
-    put_json_line,
-    put_table,
-    safe_text,
-    width,
-)
+from cli.output import Column, cut, put_fields, put_json, put_json_line, put_table, safe_text, width
 from resumes.analyzer import DEFAULT_FORMAT, parse
 from resumes.errors import Conflict, InvalidArgument
 from resumes.export import SUFFIXES, Exported, Exporter, ExportFormat

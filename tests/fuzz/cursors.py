@@ -82,11 +82,7 @@ def _find_page(listed: Listed, query: bytes) -> Page | None:
     """The page of a list that a client gets; None when the query is refused."""
     try:
         asked = parse_query(query)
-        return stored_resumes.list_page(
-            listed.store,
-            listed.account_id,
-            **asked.page(),
-        )
+        return stored_resumes.list_page(listed.store, listed.account_id, **asked.page())
     except InvalidArgument:
         return None
 

@@ -18,11 +18,7 @@ from importer import files, filing, json_texts, outcomes
 from importer.claims import Claim, File, State
 from importer.json_texts import CannotUnpack
 from importer.options import Limits, Options
-from importer.outcomes import (
-    NONE_SKIPPED,
-    Result,
-    Tally,
-)
+from importer.outcomes import NONE_SKIPPED, Result, Tally
 from importer.reader import inspect
 from importer.slices import Bundle, Portion
 from resumes.analyzer import Resume

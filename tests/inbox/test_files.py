@@ -14,12 +14,7 @@ from pathlib import Path
 import pytest
 
 from importer import files
-from importer.files import (
-    MAX_NAME_CHARS,
-    escaped,
-    escaped_before,
-    find_writer,
-)
+from importer.files import MAX_NAME_CHARS, escaped, escaped_before, find_writer
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import is_harmless
 from tests.support.inbox.builders import a_full_disk, names_below

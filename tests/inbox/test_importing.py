@@ -16,13 +16,7 @@ from resumes.store import accounts, import_history, import_ledger, stored_resume
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.watched_names import SYSTEM_FOLDERS
 from tests.support.inbox import oracle
-from tests.support.inbox.builders import (
-    Inbox,
-    Moment,
-    drop,
-    during,
-    rounds_until,
-)
+from tests.support.inbox.builders import Inbox, Moment, drop, during, rounds_until
 from tests.support.inbox.strangers import NAMES
 from tests.support.resumes import a_document
 

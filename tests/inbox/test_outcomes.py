@@ -536,11 +536,7 @@ def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its
 )
 @FAR
 def test_what_becomes_of_a_file_before_it_is_copied_concerns_that_file_alone(
-    inbox: Inbox,
-    other_disk: Path,
-    is_removed: bool,
-    change: Callable[[Path], None],
-    content: bytes,
+    inbox: Inbox, other_disk: Path, is_removed: bool, change: Callable[[Path], None], content: bytes
 ) -> None:
     waiting = [change]
 

@@ -98,10 +98,10 @@ def test_groups_of_sections() -> None:
     for section_type in SECTIONS:
         groups[section_group(section_type)].add(section_type)
     assert groups.pop("s") == {
-        *("skills", "additionalTechnologies", "languages", "strengths", "industryExperiences"),
+        *("skills", "additionalTechnologies", "languages", "strengths", "industryExperiences")
     }
     assert groups.pop("w") == {
-        *("experiences", "additionalExperiences", "volunteering", "projects"),
+        *("experiences", "additionalExperiences", "volunteering", "projects")
     }
     assert groups.pop("c") == {"educations", "courses", "certificates"}
     assert {name for name, section_types in groups.items() if section_types} == {"o"}

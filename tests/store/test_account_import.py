@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from resumes.errors import (
-    Conflict,
-    InvalidArgument,
-    NotFound,
-    StoreIncompatible,
-    StoreUnavailable,
-)
+from resumes.errors import Conflict, InvalidArgument, NotFound, StoreIncompatible, StoreUnavailable
 from resumes.store import (
     Store,
     accounts,

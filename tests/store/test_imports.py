@@ -19,11 +19,7 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Duplicate
-from resumes.store.import_history import (
-    FileCount,
-    count_files,
-    list_by_outcome,
-)
+from resumes.store.import_history import FileCount, count_files, list_by_outcome
 from resumes.store.import_ledger import (
     IN_PROGRESS,
     MAX_PROBLEMS,

@@ -8,15 +8,7 @@ import pytest
 
 from resumes.errors import InvalidArgument
 from resumes.search.words import index_tokens
-from resumes.store import (
-    Store,
-    accounts,
-    creation,
-    labels,
-    search,
-    search_index,
-    stored_resumes,
-)
+from resumes.store import Store, accounts, creation, labels, search, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Duplicate
 from resumes.store.labels import check_label, label_of_folder

@@ -13,14 +13,7 @@ from tests.support.terminal import scenes
 from tests.support.terminal.driving import SMALL, presses, running, tells, until
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.scenes import an_app, standing_still
-from tests.support.terminal.snapshot import (
-    Cell,
-    cells_of,
-    seen,
-    still,
-    style_at,
-    text_of,
-)
+from tests.support.terminal.snapshot import Cell, cells_of, seen, still, style_at, text_of
 from tui.keys import MODES
 from tui.screens.base import ListScreen
 

@@ -18,12 +18,7 @@ from resumes.store.import_ledger import (
     Problem,
 )
 from resumes.store.store import Store
-from tests.support.terminal.builders import (
-    a_document,
-    a_file,
-    an_id,
-    an_importer,
-)
+from tests.support.terminal.builders import a_document, a_file, an_id, an_importer
 from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,

@@ -24,15 +24,7 @@ from resumes.store import api_keys
 from resumes.store.store import Store
 from tests.support.terminal.driving import footer, leads, lines, presses, running, shows, types
 from tui.app import ResumesApp
-from tui.keys import (
-    ACTIONS,
-    BY_ID,
-    Place,
-    check_keymap,
-    is_key,
-    keys_of,
-    meet,
-)
+from tui.keys import ACTIONS, BY_ID, Place, check_keymap, is_key, keys_of, meet
 from tui.screens.help import GRAMMAR, help_group, help_text
 from tui.session import prepare
 

@@ -17,15 +17,7 @@ from tests.support.terminal.builders import (
     an_id,
     stored,
 )
-from tests.support.terminal.driving import (
-    at_rest,
-    leads,
-    presses,
-    running,
-    shows,
-    tells,
-    types,
-)
+from tests.support.terminal.driving import at_rest, leads, presses, running, shows, tells, types
 
 pytestmark = pytest.mark.anyio
 

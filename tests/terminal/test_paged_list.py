@@ -11,12 +11,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from tests.support.terminal.builders import HOSTILE
-from tests.support.terminal.driving import (
-    SMALL,
-    lines,
-    presses,
-    until,
-)
+from tests.support.terminal.driving import SMALL, lines, presses, until
 from tui.store_calls import Failure
 from tui.text import safe
 from tui.widgets.paged_list import MAX_CELL_CHARS, ListColumn, PagedList, fit, text_cell

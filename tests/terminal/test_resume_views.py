@@ -29,15 +29,7 @@ from tests.support.terminal.builders import (
     a_section,
     stored,
 )
-from tests.support.terminal.driving import (
-    leads,
-    lines,
-    presses,
-    running,
-    shows,
-    shows_no,
-    until,
-)
+from tests.support.terminal.driving import leads, lines, presses, running, shows, shows_no, until
 from tests.support.terminal.hostility import assert_harmless
 from tui.screens.resume_views import json_paragraphs, resume_paragraphs
 

@@ -15,16 +15,7 @@ from click.decorators import FC
 
 from cli.errors import ExitCode
 from cli.groups import Seconds, account_option, group
-from cli.output import (
-    Column,
-    instant,
-    put,
-    put_fields,
-    put_json,
-    put_table,
-    safe_text,
-    say,
-)
+from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say
 from cli.session import Session, pass_session
 from importer.filing import load_report, report_path
 from resumes.clock import timestamp

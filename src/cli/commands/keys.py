@@ -77,11 +77,7 @@ def keys() -> None:
 @click.option("--read-only", is_flag=True, help="Allow only GET and HEAD requests with the key.")
 @pass_session
 def create(
-    session: Session,
-    account: str,
-    name: str,
-    expires: timedelta | datetime | None,
-    read_only: bool,
+    session: Session, account: str, name: str, expires: timedelta | datetime | None, read_only: bool
 ) -> None:
     """Create an API key for ACCOUNT and print the key.
 

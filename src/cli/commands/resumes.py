@@ -15,16 +15,7 @@ import msgspec.json
 
 from cli.errors import ExitCode
 from cli.groups import YES, FileOrFolder, account_option, command, confirm, label_option
-from cli.output import (
-    Column,
-    instant,
-    put,
-    put_json,
-    put_json_text,
-    put_table,
-    safe_text,
-    say,
-)
+from cli.output import Column, instant, put, put_json, put_json_text, put_table, safe_text, say
 from cli.progress import counting, status_line
 from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
@@ -43,13 +34,7 @@ from resumes.store import Store, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import MAX_VERSIONS, Entry
 from resumes.store.search import describe_unsearched, find_page, iter_entries
-from resumes.store.stored_resumes import (
-    DEFAULT_SORT,
-    Page,
-    Sort,
-    StoredResume,
-    list_sorted,
-)
+from resumes.store.stored_resumes import DEFAULT_SORT, Page, Sort, StoredResume, list_sorted
 from resumes.text import counted
 from resumes.watched_folder import SourceFile, find_source
 
@@ -136,10 +121,7 @@ LABEL = Column("label", lambda entry: entry.label or "-", is_flexible=True)
     "--cursor", metavar="ID", default="", help="Start the list after the resume with this ID."
 )
 @click.option(
-    "--filter",
-    "words",
-    metavar="TEXT",
-    help=f"List only resumes that match TEXT. {FILTER_HELP}",
+    "--filter", "words", metavar="TEXT", help=f"List only resumes that match TEXT. {FILTER_HELP}"
 )
 @label_option("List only resumes with this label.")
 @click.option(

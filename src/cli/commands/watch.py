@@ -88,9 +88,7 @@ def watch(
     once = once or dry_run
     with (
         _narrating(
-            session,
-            is_alone=not until_stdin_ends,
-            logs_json=settings.log_format == "json",
+            session, is_alone=not until_stdin_ends, logs_json=settings.log_format == "json"
         ) as meter,
         session.store(create=not dry_run) as store,
         stop_event() as stop,

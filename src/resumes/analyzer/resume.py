@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from resumes.analyzer.findings import Findings
-from resumes.analyzer.jsonresume.conversion import (
-    Conversion,
-    find_foreign_format,
-    is_json_resume,
-)
+from resumes.analyzer.jsonresume.conversion import Conversion, find_foreign_format, is_json_resume
 from resumes.analyzer.person import person_of
 from resumes.analyzer.plain import parse_plain, without_line_breaks
 from resumes.analyzer.schema import (

@@ -13,14 +13,7 @@ from sqlalchemy import text
 from resumes.clock import later
 from resumes.errors import InvalidArgument, ResumesError
 from resumes.filesystems import SHARED, find_kind
-from resumes.health.findings import (
-    MAX_NAMED,
-    Finding,
-    Installation,
-    remedy_for,
-    user_name,
-    warning,
-)
+from resumes.health.findings import MAX_NAMED, Finding, Installation, remedy_for, user_name, warning
 from resumes.output_files import SIDE_FILES
 from resumes.settings import Settings
 from resumes.store import api_keys

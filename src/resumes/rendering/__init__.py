@@ -7,14 +7,7 @@
 evaluates it as Typst code, so a resume cannot inject markup (docs/pdf.md).
 """
 
-from resumes.rendering.page import (
-    DEFAULT_CHOICE,
-    FileType,
-    PageOptions,
-    Paper,
-    TooLong,
-    compose,
-)
+from resumes.rendering.page import DEFAULT_CHOICE, FileType, PageOptions, Paper, TooLong, compose
 from resumes.rendering.renderer import Rendered, Renderer, RenderingFailed, TemplateFailed
 
 __all__ = [

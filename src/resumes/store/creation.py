@@ -46,13 +46,7 @@ from resumes.errors import (
 from resumes.store import identifiers, import_ledger
 from resumes.store.forgotten import FORGET_KEY, find_forgotten, subjects_of
 from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
-from resumes.store.import_ledger import (
-    WORST_FIRST,
-    ClaimedFile,
-    FileOutcome,
-    Verdict,
-    nameless,
-)
+from resumes.store.import_ledger import WORST_FIRST, ClaimedFile, FileOutcome, Verdict, nameless
 from resumes.store.schema import (
     BinaryText,
     account_usage,
@@ -300,10 +294,7 @@ TAKE_PLACES = Prepared(
         account_usage.c.account_id == bindparam("account"),
         _COUNT_NOW + bindparam("places") <= _ALLOWED_NOW,
     )
-    .values(
-        resume_count=_COUNT_NOW + bindparam("places"),
-        last_id_us=bindparam("last_id"),
-    )
+    .values(resume_count=_COUNT_NOW + bindparam("places"), last_id_us=bindparam("last_id"))
 )
 ADD_DOCUMENT = Prepared(
     insert(documents).values(

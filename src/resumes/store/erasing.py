@@ -17,8 +17,7 @@ from resumes.store.store import change_count
 
 _ERASE_ROWS: Final = tuple(delete(table).where(pk_equals(table)) for table in (resumes, documents))
 _ERASE_DIGESTS: Final = delete(imported_digests).where(
-    params_equal(imported_digests.c.account_id),
-    imported_digests.c.resume_id == bindparam("id"),
+    params_equal(imported_digests.c.account_id), imported_digests.c.resume_id == bindparam("id")
 )
 
 

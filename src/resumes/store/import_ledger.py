@@ -23,13 +23,7 @@ from sqlmodel import Session, select
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import MAX_ID, POSITION_DIGITS
-from resumes.store.schema import (
-    Account,
-    imported_files,
-    imported_items,
-    replaced_resumes,
-    resumes,
-)
+from resumes.store.schema import Account, imported_files, imported_items, replaced_resumes, resumes
 from resumes.store.statements import Prepared, pk_equals, replace_on_conflict, upsert
 from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.watched_names import find_filed_extension
@@ -57,12 +51,7 @@ class FileOutcome(StrEnum):
     DONE = "done"
 
 
-WORST_FIRST: Final = (
-    FileOutcome.HELD,
-    FileOutcome.FAILED,
-    FileOutcome.DONE,
-    FileOutcome.DUPLICATE,
-)
+WORST_FIRST: Final = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
 """The outcomes in order of precedence: a bundle has the first of them that any of its items has."""
 
 

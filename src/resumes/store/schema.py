@@ -454,11 +454,7 @@ SEARCH_POSTGRESQL: Final = (
 """The DDL of each engine's own search tables and columns (resumes.store.search_engine)."""
 
 _NOT_IN_MODELS: Final = {
-    "sqlite": (
-        _NOT_DONE,
-        *_PEOPLE,
-        *SEARCH_SQLITE,
-    ),
+    "sqlite": (_NOT_DONE, *_PEOPLE, *SEARCH_SQLITE),
     "postgresql": (
         _NOT_DONE,
         *_PEOPLE,

@@ -156,9 +156,7 @@ MESSAGE_BYTES: Final = 4 * 1024 * 1024
 """The maximum size of the rows in a message, unless a single row is larger."""
 
 
-def _iter_messages(
-    rows: Sequence[Sequence[Any]],
-) -> Iterator[tuple[Sequence[Sequence[Any]], int]]:
+def _iter_messages(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Sequence[Sequence[Any]], int]]:
     """Yield as many rows as fit into a message, together with their size in bytes."""
     start = size_bytes = 0
     for at, row in enumerate(rows):

@@ -381,12 +381,7 @@ async def update_resume_async(
 
 
 def _update(
-    account_id: str,
-    resume_id: str,
-    new: Resume,
-    now_us: int,
-    check: Check | None,
-    session: Session,
+    account_id: str, resume_id: str, new: Resume, now_us: int, check: Check | None, session: Session
 ) -> Updated:
     connection = session.connection()
     _check_stored(connection, account_id, resume_id, check)

@@ -300,10 +300,7 @@ class ListScreen(ModeScreen, Generic[T]):
         self.order = self.ORDERS[0]
         self.filter = FilterLine(self.FILTER_HINT)
         self.list: PagedList[T] = PagedList(
-            self.columns(),
-            self.row_key,
-            self.read_page,
-            is_paged=self.IS_PAGED,
+            self.columns(), self.row_key, self.read_page, is_paged=self.IS_PAGED
         )
         self.list.add_class("panel")
 

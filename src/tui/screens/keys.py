@@ -149,12 +149,7 @@ class NewKeyScreen(ModalScreen[None]):
     AUTO_FOCUS = ""
 
     def __init__(
-        self,
-        account: str,
-        new: NewKey,
-        *,
-        remark: str,
-        keymap: Mapping[str, str],
+        self, account: str, new: NewKey, *, remark: str, keymap: Mapping[str, str]
     ) -> None:
         super().__init__()
         self._copy_key = shown_key("new_key.copy", keymap)

@@ -29,9 +29,7 @@ class LabelDialog(Dialog[str]):
 
     def __init__(self, what: str, label: str, known: Sequence[str]) -> None:
         self._line = SafeInput(
-            label,
-            parse=lambda text: check_label(text) if text else "",
-            max_length=MAX_LABEL_CHARS,
+            label, parse=lambda text: check_label(text) if text else "", max_length=MAX_LABEL_CHARS
         )
         self._line.suggester = SuggestFromList(map(safe_text, known), case_sensitive=False)
         note = Note(safe("→ completes a known label. Leave it empty for no label.", "dim"))

@@ -64,12 +64,7 @@ def find_hits(text: str, source: str, *, query: Query) -> Sequence[tuple[int, in
 
 
 def read_page(
-    store: Store,
-    *,
-    name: str | None,
-    text: str,
-    cursor: str,
-    is_newest_first: bool = False,
+    store: Store, *, name: str | None, text: str, cursor: str, is_newest_first: bool = False
 ) -> PageRead[Entry]:
     """Return a page of the account's resumes after the cursor; a filter limits it to matches.
 
@@ -270,12 +265,7 @@ class Shown:
 
 
 def show(
-    store: Store,
-    ref: ResumeRef,
-    *,
-    view: View,
-    settings: Settings,
-    query: Query | None = None,
+    store: Store, ref: ResumeRef, *, view: View, settings: Settings, query: Query | None = None
 ) -> Shown:
     """Return the stored resume laid out in the view. Raises NotFound.
 

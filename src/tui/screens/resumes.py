@@ -83,11 +83,7 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
 
     def reading(self, wanted: ResumeRef) -> Callable[[Store], Shown]:
         return partial(
-            show,
-            ref=wanted,
-            view=self.view,
-            settings=self.session.settings,
-            query=self.found_by,
+            show, ref=wanted, view=self.view, settings=self.session.settings, query=self.found_by
         )
 
     def show_read(self, read: Shown) -> None:

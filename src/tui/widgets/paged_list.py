@@ -132,11 +132,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     """
 
     BINDINGS = bindings(Place.LIST)
-    COMPONENT_CLASSES = {
-        "paged-list--heading",
-        "paged-list--cursor",
-        "paged-list--quiet",
-    }
+    COMPONENT_CLASSES = {"paged-list--heading", "paged-list--cursor", "paged-list--quiet"}
     DEFAULT_CSS = """
     PagedList {
         height: 1fr;

@@ -29,12 +29,7 @@ from resumes.store.postgresql.connection import (
     explain,
     postgres_engine,
 )
-from resumes.store.postgresql.store import (
-    BEGIN,
-    LONG_TIMEOUT_S,
-    RANDOM_PAGE_COST,
-    set_page_cost,
-)
+from resumes.store.postgresql.store import BEGIN, LONG_TIMEOUT_S, RANDOM_PAGE_COST, set_page_cost
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
 from resumes.store.write_queue import LostRace

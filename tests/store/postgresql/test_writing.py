@@ -622,12 +622,7 @@ def test_s7_a_row_that_is_refused_takes_no_other_of_its_shared_transaction_along
     ],
 )
 def test_s7_a_write_whose_time_is_over_gets_the_servers_error_but_not_that_of_another_account(
-    store: Store,
-    url: str,
-    an_account: MakeAccount,
-    state: str,
-    error: type[Exception],
-    told: int,
+    store: Store, url: str, an_account: MakeAccount, state: str, error: type[Exception], told: int
 ) -> None:
     bad, *busy = (an_account(f"a{number}") for number in range(writer.THREADS + 2))
     with psycopg.connect(url, autocommit=True) as connection:

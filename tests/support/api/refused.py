@@ -197,10 +197,7 @@ def iter_heads() -> Requests:
     chunked = head(fields=CHUNKED)
     for chunk in (b"not a chunk", b"1;a=" + b"x" * 40_000, b"-1\r\n", b"g\r\n"):
         yield f"chunk: {chunk[:12]!r}", chunked + chunk
-    yield (
-        "chunks in HTTP/1.0",
-        head(b"POST /api/v1/resumes HTTP/1.0", fields=CHUNKED) + CHUNKS,
-    )
+    yield ("chunks in HTTP/1.0", head(b"POST /api/v1/resumes HTTP/1.0", fields=CHUNKED) + CHUNKS)
     yield "line feeds alone", (head() + body).replace(b"\r\n", b"\n")
     yield (
         "an id with the refusal",

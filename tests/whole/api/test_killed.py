@@ -9,11 +9,7 @@ import pytest
 
 from tests.support import programs
 from tests.support.api import load
-from tests.support.api.ended_servers import (
-    GRACE_S,
-    check_stops,
-    stop_under_load,
-)
+from tests.support.api.ended_servers import GRACE_S, check_stops, stop_under_load
 from tests.support.api.full_disks import DISK_BYTES, filled
 from tests.support.api.load import Wire
 from tests.support.api.scenes import Scene, is_unavailable

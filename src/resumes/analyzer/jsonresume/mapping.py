@@ -166,11 +166,7 @@ LISTS: Final = (
         Issuer("issuer", "issuer date"),
     ),
     SectionMapping(
-        "interests",
-        "interests",
-        1,
-        Property("title", "name"),
-        Keywords("description", "keywords"),
+        "interests", "interests", 1, Property("title", "name"), Keywords("description", "keywords")
     ),
     # A reference in JSON Resume is a testimonial, but the section `references` contains contacts.
     SectionMapping(

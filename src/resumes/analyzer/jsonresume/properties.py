@@ -10,12 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from resumes.analyzer.findings import printable
-from resumes.analyzer.jsonresume.dates import (
-    WRITTEN_DATE,
-    find_date,
-    find_written_date,
-    is_ongoing,
-)
+from resumes.analyzer.jsonresume.dates import WRITTEN_DATE, find_date, find_written_date, is_ongoing
 from resumes.analyzer.jsonresume.entries import NO_PLACE, EntryReader
 from resumes.analyzer.kinds import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 
