@@ -141,6 +141,8 @@ def test_an_unknown_account_and_one_that_is_being_deleted_take_nothing(
         for new in (a_resume("New"), a_resume(with_digest=True)):
             with pytest.raises(NotFound, match="Account not found"):
                 create(store, account_id, [new])
+        with pytest.raises(NotFound, match=r"\AAccount not found\Z"):
+            asyncio.run(creation.find_early_outcome(store, account_id, None))
     assert taken(store, ana, [1]) == [0]
 
 
@@ -187,6 +189,20 @@ def test_a_content_counts_in_its_account_while_its_resume_is_there(
     assert create_one(store, an_account("bo")) != first
     stored_resumes.delete_resume(store, ana.id, first)
     assert create_one(store, ana) != first
+
+
+def test_a_file_whose_resume_is_stored_is_known_from_then_on(
+    store: Store, ana: AccountInfo
+) -> None:
+    stored, new = create_one(store, ana), a_resume("Ada", with_digest=True)
+    analyzed = [new._replace(original=bytes([number]) * 32) for number in (1, 2)]
+    assert create(store, ana.id, analyzed) == [Duplicate(stored)] * 2
+    for file in analyzed:
+        assert file.original is not None
+        assert creation.find_duplicate(store, ana.id, file.original) == Duplicate(stored)
+    assert create(store, ana.id, [a_resume("Bo")._replace(original=b"\1" * 32)]) == [
+        Duplicate(stored)
+    ]
 
 
 def test_i1_an_item_of_a_claim_is_imported_once_whatever_became_of_its_resume(
