@@ -186,6 +186,10 @@ def test_s26_a_file_that_was_dropped_before_the_stored_version_does_not_replace_
         Duplicate(newest.id, is_newer=True)
     ]
     assert texts(store, ana) == ["New"]
+    bundle = [a_version("Bo", item=1), a_version(text="Older", item=2)]
+    outcomes = create(store, ana.id, bundle, claim=a_claim(a_claim_at(-9, clock=clock)))
+    assert outcomes[1] == Duplicate(newest.id, is_newer=True)
+    assert create(store, ana.id, [a_version("Bo")]) == [Duplicate(listed_ids(store, ana)[-1])]
     assert [item.is_deleted for item in find_items(store, ana.id, claims[1])] == [True]
 
 
@@ -259,6 +263,7 @@ def test_a_rehearsal_tells_what_would_become_of_each_resume_and_stores_none(
     assert rehearsal.create(second) == Duplicate("")
     assert rehearsal.create(third) == Created("")
     assert rehearsal.create(second) == Duplicate("", is_newer=True)
+    assert rehearsal.create(a_version("Bo")) == Created("")
     assert texts(store, ana) == ["First"]
 
 
