@@ -131,6 +131,11 @@ def test_contacts_are_links_where_they_are_addresses() -> None:
         {"text": "ada.example", "url": "https://www.ada.example/"},
         {"text": "London", "url": None},
     ]
+    page = compose(a_document(header={"email": "ask me", "location": "https://ada.example/"}), ID)
+    assert page["header"]["contacts"] == [
+        {"text": "ask me", "url": None},
+        {"text": "https://ada.example/", "url": None},
+    ]
 
 
 @pytest.mark.parametrize(
