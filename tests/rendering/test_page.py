@@ -131,11 +131,6 @@ def test_contacts_are_links_where_they_are_addresses() -> None:
         {"text": "ada.example", "url": "https://www.ada.example/"},
         {"text": "London", "url": None},
     ]
-    page = compose(a_document(header={"email": "ask me", "location": "https://ada.example/"}), ID)
-    assert page["header"]["contacts"] == [
-        {"text": "ask me", "url": None},
-        {"text": "https://ada.example/", "url": None},
-    ]
 
 
 @pytest.mark.parametrize(
@@ -215,14 +210,19 @@ def test_contacts_that_are_no_addresses_are_texts() -> None:
     header = {"name": "Ada", "email": "ask me", "phone": "ask Bob", "website": "on request"}
     contacts = compose(a_document(header=header), ID)["header"]["contacts"]
     assert contacts == [{"text": text, "url": None} for text in ("ask me", "ask Bob", "on request")]
-    bare = compose(a_document(header={"name": "Ada", "website": "https://"}), ID)
-    assert bare["header"]["contacts"] == [{"text": "https://", "url": None}]
+    for header in ({"website": "https://"}, {"location": "https://a.example"}, {"email": "@ada"}):
+        bare = compose(a_document(header={"name": "Ada", **header}), ID)
+        assert bare["header"]["contacts"] == [
+            {"text": text, "url": None} for text in header.values()
+        ]
 
 
 def test_a_long_name_is_cut_at_the_foot_of_a_page_only() -> None:
     name = "Ada " + "L" * MAX_RUNNING_CHARS
-    header = compose(a_document(header={"name": name, "title": "Analyst"}), ID)["header"]
+    page = compose(a_document(header={"name": name, "title": "Analyst"}), ID)
+    header = page["header"]
     assert (header["name"], header["title"]) == (name, "Analyst")
+    assert page["title"] == f"{name} Resume"
     assert header["running"] == name[:MAX_RUNNING_CHARS]
 
 
@@ -248,6 +248,8 @@ def test_lines_of_a_long_resume_are_broken_one_by_one() -> None:
         ("قادت فريق التصميم في المصنع", "ar", "rtl", False, False),
         ("ניהלה את צוות התכנון", "he", "rtl", False, False),
         ("उन्होंने टीम का नेतृत्व किया", "hi", "ltr", False, False),
+        ("ऑनलाइन दुकान विकसित केले आणि संघाचे नेतृत्व केले", "mr", "ltr", False, False),
+        ("पाँच जनाको टोलीको नेतृत्व गरे र ग्राहकहरूसँग काम गरेको छु", "ne", "ltr", False, False),
         ("設計チームをまとめました", "ja", "ltr", True, False),
         ("설계 팀을 이끌었습니다", "ko", "ltr", True, False),
         ("带领设计团队完成项目", "zh", "ltr", True, False),
@@ -260,6 +262,7 @@ def test_how_lines_are_set_is_a_matter_of_the_language(
     found = (page["lang"], page["dir"], page["hyphenates"], page["spaced"])
     assert found == (lang, direction, hyphenates, spaced)
     assert page["style"]["fallbacks"] == fallbacks(lang)
+    assert compose(a_document(header={"title": text}), ID)["lang"] == lang
 
 
 # Sections
@@ -369,6 +372,14 @@ def test_a_grade_stands_before_what_it_is_called(education: dict[str, Any], text
 def test_dates_are_shown_as_far_as_they_are_known(dates: dict[str, Any], shown: str | None) -> None:
     (entry,) = items("projects", {"title": "x", "dateRange": dates})
     assert entry["dates"] == shown
+
+
+def test_months_are_counted_as_the_resume_counts_them() -> None:
+    dates = {"fromYear": 2018, "fromMonth": 3, "isOngoing": True}
+    document = with_section("projects", {"title": "x", "dateRange": dates})
+    for first_month, shown in ((None, "04"), (0, "04"), (1, "03")):
+        [[section]] = compose(document, ID, first_month=first_month)["columns"]
+        assert section["items"][0]["dates"] == f"{shown}/2018 – Present"
 
 
 @pytest.mark.parametrize(
