@@ -207,6 +207,8 @@ def test_of_what_the_service_set_or_admitted_there_is_no_warning_later(document:
     created = parsed(document, admitting("hobbies"))
     assert stored_warnings(created.document, None) == ()
     assert check_stored(created.document)[:2] == (None, "Ada Lovelace")
+    odd = parsed(with_section("hobbies", {"any": 1}, odd=1), admitting("hobbies"))
+    assert stored_warnings(odd.document, None) == odd.warnings != ()
 
 
 def test_what_was_stored_without_a_field_of_the_service_has_no_warning_for_it() -> None:

@@ -17,6 +17,7 @@ from resumes.analyzer import (
     parse,
     plain_number,
     public_json,
+    sent_json,
     shown_view,
     stored_warnings,
     whole_json,
@@ -267,6 +268,12 @@ def test_fields_that_the_first_release_did_not_know_are_shown_of_what_it_stored(
     assert stored_warnings(json.dumps(many), None) == (warning,)
 
 
+def test_what_was_sent_is_shown_as_it_was_sent_without_what_the_service_set() -> None:
+    sent = b'{"header":{"name":"A"},"sections":{"skills":{"column":0,"items":[{"x":1.50}]}}}'
+    stored = parse(sent.replace(b'"x"', b'"record":"r","x"')).document
+    assert sent_json(stored) == sent_json(stored.decode()) == sent
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -364,6 +371,7 @@ def test_what_is_not_safe_everywhere_is_no_file_name(text: str) -> None:
         ("ZoëResume.pdf", "Resume.pdf", "Zo%C3%ABResume.pdf"),
         ("ZoëResume.docx", "Resume.docx", "Zo%C3%ABResume.docx"),
         ('a".pdf', "Resume.pdf", "a%22.pdf"),
+        ("Zoë St. ClairResume.pdf", "Resume.pdf", "Zo%C3%AB%20St.%20ClairResume.pdf"),
         ("a\r\nX: y/b.pdf", "Resume.pdf", "a%0D%0AX%3A%20y%2Fb.pdf"),
     ],
 )
