@@ -101,11 +101,16 @@ AREAS: Final[Mapping[str, Area]] = {
         (
             "store/test_listing.py",
             "store/test_keys.py",
+            "store/test_labels.py",
+            "store/test_retention.py",
             "store/test_search.py",
+            "store/test_updating.py",
+            "store/test_versions.py",
             "api/test_creating.py",
             "api/test_idempotency.py",
             "api/test_reading.py",
             "api/test_refusals.py",
+            "api/test_updating.py",
         ),
         on_postgresql=(
             "api/test_engines.py",
