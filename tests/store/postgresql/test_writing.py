@@ -469,6 +469,25 @@ def test_s20_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
     assert accounts.get_account(store, "ana").plan == "free"
 
 
+def test_s20_each_account_of_a_shared_transaction_has_the_room_that_its_plan_has_left(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    full, other = an_account("ana", plan="pro"), an_account("bo")
+    files = [creation.Creation(one.id, [a_resume()], store.clock()) for one in (full, other)]
+    with psycopg.connect(url) as locking, ThreadPoolExecutor(1) as pool:
+        locking.execute("LOCK TABLE resumes IN SHARE MODE")
+        creating = pool.submit(creation.create_files, store, files)
+        wait_until(lambda: count_sessions(url, WAITS) == 1)
+        locking.execute("UPDATE plans SET max_resumes = 0 WHERE name = 'pro'")
+        locking.commit()
+        refused, made = creating.result()
+    assert isinstance(refused, list)
+    assert [type(outcome) for outcome in refused] == [QuotaReached]
+    assert made == [creation.Created(only) for only in listed_ids(store, other)]
+    assert listed_ids(store, full) == []
+    assert accounts.list_wrong(store) == []
+
+
 def test_s13_a_create_that_waits_for_its_tables_learns_that_the_store_was_closed_meanwhile(
     store: Store, url: str, ana: AccountInfo
 ) -> None:
