@@ -44,6 +44,7 @@ class ServerTimeout(psycopg.OperationalError):
 
 
 LARGE_BYTES: Final = 256 * 1024
+"""The size above which a message has more time to arrive than the usual timeout of the server."""
 SLOWEST_BYTES_S: Final = 4 * 1024
 """The slowest rate at which a message above LARGE_BYTES may arrive."""
 

@@ -144,7 +144,6 @@ class LoopReader:
             return
         self._unsent[key] = query
         if self._task is None:
-            # The task begins in the loop's next iteration and includes all queries of this one.
             self._task = self._loop.create_task(self._send())
         if self._timer is None:
             self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
@@ -174,7 +173,7 @@ class LoopReader:
 
     async def _send(self) -> None:
         try:
-            # Wait for the queries of one more iteration: fewer messages cost less.
+            # Wait one iteration of the loop for more queries: fewer messages cost less.
             while await asyncio.sleep(0, result=True) and self._unsent:
                 self._sent = self._take()
                 try:
